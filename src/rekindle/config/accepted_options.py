@@ -132,15 +132,6 @@ class AcceptedOptions:
         .with_description(_ONE_FILE)
     )
 
-    # -- state
-
-    TIMER_SERVICE_FACTORY = (
-        _key("state.backend.rocksdb.timer-service.factory")
-        .enum_type(("ROCKSDB", "HEAP"))
-        .default_value("HEAP")
-        .with_description("Timers are always on the heap, also with RocksDB.")
-    )
-
     # -- the graph and its execution
 
     OPERATOR_CHAINING = (

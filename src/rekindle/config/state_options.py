@@ -205,6 +205,20 @@ class RocksDBOptions:
         .default_value(65_536)
         .with_description("How many entries of each state are kept as Python objects in front of RocksDB; 0: none.")
     )
+    TIMER_SERVICE_FACTORY = (
+        _key("state.backend.rocksdb.timer-service.factory")
+        .enum_type(("HEAP", "ROCKSDB"))
+        .default_value("HEAP")
+        .with_description(
+            "Where timers are: all in memory, or the earliest of them there and all later ones in RocksDB."
+        )
+    )
+    TIMER_CACHE_SIZE = (
+        _key("state.backend.rocksdb.timer-service.cache-size")
+        .int_type(minimum=1)
+        .default_value(128)
+        .with_description("How many timers of each key group are in memory, if timers are in RocksDB.")
+    )
     TTL_COMPACTION_FILTER = (
         _key("state.backend.rocksdb.ttl.compaction.filter.enabled")
         .boolean_type()

@@ -17,6 +17,7 @@ from rekindle.contracts.state import (
 from rekindle.exceptions import InvalidProgramError, StateAccessError
 from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateSpec
 from rekindle.state.kinds.state_kind import StateKind, kind_of
+from rekindle.state.namespace_timers import NamespaceTimerQueue
 from rekindle.state.queryable_state import QueryableState
 from rekindle.state.restored_state import ClaimedBlocks, RestoredStates
 from rekindle.state.scope import NamespacedState, NamespaceScope, Scope
@@ -24,6 +25,8 @@ from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import PICKLED, UNUSED, StateSerializers
+from rekindle.state.timer_store import TimerStore
+from rekindle.state.timers import TimerQueue
 from rekindle.state.ttl.primitives import TtlPrimitives
 from rekindle.state.ttl.rules import TtlCleanup, TtlRules
 from rekindle.types.type_serializer import TypeSerializer
@@ -111,6 +114,28 @@ class KeyedStateBackend(ABC):
         found = self._find_or_create(descriptor, namespaced=True, namespace_serializer=namespace_serializer)
         assert found.scope is not None
         return NamespacedState(found.state, found.scope, found.kind)
+
+    def timers(self, name: str, namespace_serializer: TypeSerializer[Any] | None = None) -> TimerStore:
+        """Return the timers of a name, with what was restored of them; to be called once for each name.
+
+        Args:
+            name: What they are called in a snapshot.
+            namespace_serializer: That of the namespace that each timer has, such as a window; None: they have none.
+
+        Raises:
+            StateMigrationException: Those that were restored cannot follow the types of the program.
+        """
+        queue: TimerQueue = TimerQueue(name, self.owner)
+        if namespace_serializer is not None:
+            queue = NamespaceTimerQueue(name, self.owner, namespace_serializer)
+        store = self._timer_store(queue)
+        store.restore_blocks(self._restored.of(name), self.max_parallelism)
+        self._restored.claim(name)
+        return store
+
+    def _timer_store(self, in_memory: TimerQueue) -> TimerStore:
+        """Return what keeps timers for which there is an empty queue in memory: that, or something in front of it."""
+        return in_memory
 
     def before_chunk(self, keys: Sequence[Any]) -> None:  # noqa: B027 - of no interest where all state is in memory
         """Get ready for records of these keys; called by the operator before a chunk of records, if it wants to."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from rekindle.exceptions import StateRestoreError
 from rekindle.state.blocks import KeyGroupBlock
-from rekindle.state.state_evolution import evolved, stored_snapshot_of
+from rekindle.state.state_evolution import evolved
 from rekindle.state.state_owner import StateOwner
-from rekindle.state.state_serializers import StateSerializers, StoredSerializers
+from rekindle.state.state_serializers import UNUSED, StateSerializers, StoredSerializers
 from rekindle.state.timers import TimerQueue, Timers
 from rekindle.types.type_serializer import TypeSerializer
 
@@ -35,17 +36,11 @@ class NamespaceTimerQueue(TimerQueue):
     def _state_key(self, key: Any) -> Any:
         return key[0]
 
-    def _stored_serializers(self) -> StoredSerializers:
-        name = self._owner.state(self.name)
-        return StoredSerializers(
-            stored_snapshot_of(self._owner.key_serializer, name),
-            namespace=stored_snapshot_of(self._namespace_serializer, name),
-        )
+    def serializers(self) -> StateSerializers:
+        return replace(super().serializers(), namespace=self._namespace_serializer)
 
     def _encode(self, keys: list[Any], timestamps: list[int]) -> bytes:
-        own = self._owner.key_serializer.all_to_bytes([key for key, _ in keys])
-        namespaces = self._namespace_serializer.all_to_bytes([namespace for _, namespace in keys])
-        return msgspec.msgpack.encode(NamespaceTimers(own, timestamps, namespaces))
+        return _encoded(keys, timestamps, self.serializers())
 
     def _decode(self, data: bytes, stored: StoredSerializers) -> tuple[list[Any], list[int]]:
         name = self._owner.state(self.name)
@@ -58,6 +53,20 @@ class NamespaceTimerQueue(TimerQueue):
         timers = msgspec.msgpack.decode(data, type=NamespaceTimers)
         keys = self._key_reader(stored).all_from_bytes(timers.keys)
         return list(zip(keys, reader.all_from_bytes(timers.namespaces), strict=True)), timers.timestamps
+
+
+def encode_timers(timers: list[tuple[Any, int]], serializers: StateSerializers) -> bytes:
+    """Encode the timers of a block, each as ``TimerStore.pop_due`` gives it, for :func:`decode_timers` and queues."""
+    keys, timestamps = [key for key, _ in timers], [timestamp for _, timestamp in timers]
+    if serializers.namespace is not UNUSED:
+        return _encoded(keys, timestamps, serializers)
+    return msgspec.msgpack.encode(Timers(serializers.key.all_to_bytes(keys), timestamps))
+
+
+def _encoded(keys: list[Any], timestamps: list[int], serializers: StateSerializers) -> bytes:
+    own = serializers.key.all_to_bytes([key for key, _ in keys])
+    namespaces = serializers.namespace.all_to_bytes([namespace for _, namespace in keys])
+    return msgspec.msgpack.encode(NamespaceTimers(own, timestamps, namespaces))
 
 
 def decode_timers(block: KeyGroupBlock, serializers: StateSerializers) -> list[tuple[Any, Any, int]]:

@@ -58,6 +58,15 @@ class StateSerializers:
             b"" if self.namespace is UNUSED else stored_snapshot_of(self.namespace, name),
         )
 
+    def stored_for_timers(self, name: StateName) -> StoredSerializers:
+        """Return the snapshots that are stored with timers, which have keys and may have namespaces.
+
+        Raises:
+            SerializerSnapshotError: One of them could not be read back.
+        """
+        namespace = b"" if self.namespace is UNUSED else stored_snapshot_of(self.namespace, name)
+        return StoredSerializers(stored_snapshot_of(self.key, name), namespace=namespace)
+
 
 PICKLED = StateSerializers(PickleSerializer(), PickleSerializer(), PickleSerializer(), PickleSerializer())
 UNUSED = PickleSerializer()

@@ -1,4 +1,4 @@
-"""Timers of one keyed operator in one subtask: a heap per time domain, each timer kept once."""
+"""Timers in memory, of one keyed operator in one subtask: a heap per time domain, each timer kept once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from rekindle.base.milliseconds import milliseconds
 from rekindle.state.blocks import TIMERS, KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.read_back import check_key_group, reading_back
-from rekindle.state.state_evolution import evolved, stored_snapshot_of
+from rekindle.state.state_evolution import evolved
 from rekindle.state.state_owner import StateOwner
-from rekindle.state.state_serializers import StoredSerializers
+from rekindle.state.state_serializers import UNUSED, StateSerializers, StoredSerializers
 from rekindle.state.timer_heap import Entry
+from rekindle.state.timer_store import TimerStore
 from rekindle.types.type_serializer import TypeSerializer
 
 _SLACK = 64  # deleted timers stay in the heap until they are due, or until there are more of them than of the others
@@ -29,13 +30,13 @@ class Timers(msgspec.Struct, frozen=True, array_like=True):
     timestamps: list[int]
 
 
-class TimerQueue:
-    """Keep the timers of one time domain; the same (key, timestamp) is one timer."""
+class TimerQueue(TimerStore):
+    """Keep the timers of one time domain as Python objects."""
 
-    __slots__ = ("_heap", "_live", "_owner", "_pop", "_push", "_remove", "_sequence", "name")
+    __slots__ = ("_heap", "_live", "_owner", "_pop", "_push", "_remove", "_sequence")
 
     def __init__(self, name: str, owner: StateOwner) -> None:
-        self.name = name
+        super().__init__(name)
         self._owner = owner
         self._heap: list[Entry] = []
         order = owner.timer_heap()
@@ -44,23 +45,16 @@ class TimerQueue:
         self._sequence = itertools.count()  # keys need no ordering
 
     def register(self, key: Any, timestamp: int) -> None:
-        """Add a timer unless it is there already.
-
-        Raises:
-            TypeError: The timestamp is no integer.
-            ValueError: It does not fit into 64 bits.
-        """
         if type(timestamp) is not int or not -0x8000000000000000 <= timestamp <= 0x7FFFFFFFFFFFFFFF:
-            timestamp = self._checked(timestamp)
+            timestamp = self.checked(timestamp)
         timer = (key, timestamp)
         if timer not in self._live:
             self._live[timer] = number = next(self._sequence)
             self._push(self._heap, (timestamp, number, key))
 
     def delete(self, key: Any, timestamp: int) -> None:
-        """Remove a timer if it is there; a timestamp that no timer can have raises as in :meth:`register`."""
         if type(timestamp) is not int or not -0x8000000000000000 <= timestamp <= 0x7FFFFFFFFFFFFFFF:
-            timestamp = self._checked(timestamp)
+            timestamp = self.checked(timestamp)
         number = self._live.pop((key, timestamp), None)
         if number is None:
             return
@@ -71,7 +65,6 @@ class TimerQueue:
             heapq.heapify(self._heap)
 
     def pop_due(self, until: int) -> tuple[Any, int] | None:
-        """Take the earliest timer that is due at ``until``, as (key, timestamp)."""
         while self._heap and self._heap[0][0] <= until:
             timestamp, number, key = self._pop(self._heap)
             if self._is_live(timestamp, number, key):
@@ -80,7 +73,6 @@ class TimerQueue:
         return None
 
     def next_timestamp(self) -> int | None:
-        """Return when the earliest timer is due."""
         while self._heap:
             if self._is_live(*self._heap[0]):
                 return self._heap[0][0]
@@ -88,64 +80,56 @@ class TimerQueue:
         return None
 
     def latest_timestamp(self) -> int | None:
-        """Return when the latest timer is due."""
         return max((timestamp for _, timestamp in self._live), default=None)
 
     def clear(self) -> None:
-        """Remove all timers."""
         self._heap.clear()
         self._live.clear()
 
     def __len__(self) -> int:
         return len(self._live)
 
-    def snapshot_blocks(self, max_parallelism: int) -> Iterator[KeyGroupBlock]:
-        """Encode all timers, a block per key group."""
+    def may_hold_any(self) -> bool:
+        return bool(self._live)
+
+    def in_order(self) -> list[tuple[Any, int]]:
+        """Return all timers, each as :meth:`pop_due` gives it, by time."""
         live = sorted((e for e in self._heap if self._is_live(*e)), key=lambda entry: entry[:2])
-        return self.blocks([(key, timestamp) for timestamp, _, key in live], max_parallelism)
+        return [(key, timestamp) for timestamp, _, key in live]
+
+    def of_key(self, key: Any) -> list[tuple[Any, int]]:
+        """Return the timers of one key, each as :meth:`pop_due` gives it, by time."""
+        live = [entry for entry in self._live.items() if self._state_key(entry[0][0]) == key]
+        return [timer for timer, _ in sorted(live, key=lambda entry: (entry[0][1], entry[1]))]
+
+    def snapshot_blocks(self, max_parallelism: int) -> Iterator[KeyGroupBlock]:
+        return self.blocks(self.in_order(), max_parallelism)
 
     def blocks_of(self, key: Any, max_parallelism: int) -> Iterator[KeyGroupBlock]:
-        """Encode the timers of one key."""
-        live = [entry for entry in self._live.items() if self._state_key(entry[0][0]) == key]
-        own = [timer for timer, _ in sorted(live, key=lambda entry: (entry[0][1], entry[1]))]
-        return self.blocks(own, max_parallelism)
+        return self.blocks(self.of_key(key), max_parallelism)
 
     def blocks(self, ordered: Iterable[tuple[Any, int]], max_parallelism: int) -> Iterator[KeyGroupBlock]:
-        """Encode some timers, each as :meth:`pop_due` gives it, a block per key group."""
         groups: dict[int, list[tuple[Any, int]]] = {}
         for key, timestamp in ordered:
             groups.setdefault(key_group_of(self._state_key(key), max_parallelism), []).append((key, timestamp))
         if not groups:
             return
-        stored = self._stored_serializers()
+        stored = self.serializers().stored_for_timers(self._owner.state(self.name))
         for key_group, timers in groups.items():
             data = self._encode([key for key, _ in timers], [timestamp for _, timestamp in timers])
             yield KeyGroupBlock(self.name, TIMERS, key_group, len(timers), data, serializers=stored)
 
-    def restore_blocks(self, blocks: Iterable[KeyGroupBlock], max_parallelism: int | None = None) -> None:
-        """Take over the timers of blocks written by :meth:`snapshot_blocks`.
-
-        Args:
-            blocks: The blocks.
-            max_parallelism: The number of key groups, by which to check that keys belong where they were; None: do not.
-
-        Raises:
-            StateMigrationException: The type of the keys has changed.
-        """
+    def timers_in(
+        self, blocks: Iterable[KeyGroupBlock], max_parallelism: int | None = None
+    ) -> Iterator[tuple[Any, int]]:
         for block in blocks:
             assert block.serializers is not None
             keys, timestamps = self._decode(block.data, block.serializers)
             if max_parallelism is not None and keys:
                 check_key_group(self._state_key(keys[0]), block, max_parallelism, self._owner.state(self.name))
-            for key, timestamp in zip(keys, timestamps, strict=True):
-                self.register(key, timestamp)
+            yield from zip(keys, timestamps, strict=True)
 
     def read_back(self, block: KeyGroupBlock, max_parallelism: int) -> None:
-        """Read a block of :meth:`snapshot_blocks` as a restore would.
-
-        Raises:
-            SerializationError: It cannot be read.
-        """
         name = self._owner.state(self.name)
         with reading_back(name):
             assert block.serializers is not None
@@ -158,8 +142,9 @@ class TimerQueue:
         """Return the key of the state that a timer belongs to."""
         return key
 
-    def _stored_serializers(self) -> StoredSerializers:
-        return StoredSerializers(stored_snapshot_of(self._owner.key_serializer, self._owner.state(self.name)))
+    def serializers(self) -> StateSerializers:
+        """Return the serializers of the timers; that of values is of no use."""
+        return StateSerializers(self._owner.key_serializer, UNUSED, UNUSED, UNUSED)
 
     def _encode(self, keys: list[Any], timestamps: list[int]) -> bytes:
         return msgspec.msgpack.encode(Timers(self._owner.key_serializer.all_to_bytes(keys), timestamps))
@@ -172,7 +157,8 @@ class TimerQueue:
         name = self._owner.state(self.name)
         return evolved(stored.key, self._owner.key_serializer, name, "key", may_migrate=False).reader
 
-    def _checked(self, timestamp: Any) -> int:
+    def checked(self, timestamp: Any) -> int:
+        """Return a timestamp as an integer of 64 bits; raise as :meth:`register` does if it is none."""
         return milliseconds(timestamp, f"the time of a timer of operator {self._owner.name!r}")
 
     def _is_live(self, timestamp: int, number: int, key: Any) -> bool:

@@ -105,6 +105,7 @@ class SnapshotContents:
         for old, piece in pieces(operator, key_groups):
             state = RestoredKeyedState()
             for domain in TIMER_DOMAINS:
+                self._add_stored_timers(state, uid, old, piece, domain)
                 self.reader.add_blocks(state, uid, old, piece, domain)
             for block in state.timers:
                 assert block.serializers is not None
@@ -134,8 +135,22 @@ class SnapshotContents:
                 if only in (None, name):
                     with damage_reported(self.snapshot.location), stand_ins_for_missing_classes():
                         state.blocks += state_blocks(database, name, key_groups)
+        self._add_stored_timers(state, operator.uid, old, key_groups, only)
         self.reader.add_blocks(state, operator.uid, old, key_groups, only)
         return state
+
+    def _add_stored_timers(
+        self, state: RestoredKeyedState, uid: str, old: int, key_groups: KeyGroupRange, only: str | None
+    ) -> None:
+        """Add the timers that are in a database of an old subtask."""
+        for database in self.databases(uid, old):
+            from rekindle.state.rocksdb.database import damage_reported
+            from rekindle.state.rocksdb.timers import timer_blocks
+
+            for name in sorted(database.timers):
+                if only in (None, name):
+                    with damage_reported(self.snapshot.location), stand_ins_for_missing_classes():
+                        state.timers += timer_blocks(database, name, key_groups)
 
     def databases(self, uid: str, old: int) -> list[Any]:
         """Open copies of the databases that an old subtask wrote: one, or none where it has another format."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any
 
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SourcePosition
@@ -230,6 +231,8 @@ class _Describing:
                 count, exact = _counted(StateTable(database, name, 1, PICKLED))
                 found.keys += count
                 found.exact, found.size = found.exact and exact, None
+            for name, timers in database.timers.items():
+                self._timers_of(name, timers.serializers).entries += _counted_entries(database.timer_column(name))
         for handle in self._contents.snapshot.metadata.handles:
             if handle.slot == old:
                 natives = (native for native in handle.native if native.uid == self._operator.uid)
@@ -275,10 +278,13 @@ class _Describing:
             self._raw.size += size
             return
         assert state.serializers is not None
-        names = type_name(state.serializers.key), type_name(state.serializers.namespace)
-        timers = self._timers.setdefault(state.name, TimersDescription(TIMER_DOMAINS[state.name], *names))
+        timers = self._timers_of(state.name, state.serializers)
         timers.entries += sum(block.entries for block in state.blocks)
         timers.size += size
+
+    def _timers_of(self, name: str, stored: StoredSerializers) -> TimersDescription:
+        names = type_name(stored.key), type_name(stored.namespace)
+        return self._timers.setdefault(name, TimersDescription(TIMER_DOMAINS[name], *names))
 
     def _add_list(self, state: ListStateIndex) -> None:
         stored = next((part.serializers for part in state.parts), ())
@@ -302,6 +308,14 @@ def _counted(table: Any) -> tuple[int, bool]:
         keys += prefix != last
         last = prefix
     return keys, True
+
+
+def _counted_entries(column: Any) -> int:
+    """Count the entries of a column family; where they are many, RocksDB gives an estimate."""
+    from rekindle.state.rocksdb.database import walk  # loads RocksDB
+
+    counted = sum(1 for _ in islice(walk(column, b""), _COUNTED + 1))
+    return counted if counted <= _COUNTED else int(column.property_int_value("rocksdb.estimate-num-keys") or 0)
 
 
 def _position(position: SourcePosition) -> PositionDescription:

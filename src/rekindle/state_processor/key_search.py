@@ -85,7 +85,8 @@ def _key_types(contents: SnapshotContents, operator: OperatorMetadata) -> set[St
     found: set[StoredSerializers] = set()
     for old in range(operator.parallelism):
         for database in contents.databases(operator.uid, old):
-            found |= {StoredSerializers(record.serializers.key) for record in database.states.values()}
+            records = (*database.states.values(), *database.timers.values())
+            found |= {StoredSerializers(record.serializers.key) for record in records}
         for index in contents.reader.indexes(old):
             found |= _in_index(index, operator.uid)
     return found

@@ -41,6 +41,8 @@ def keyed_state_types(contents: SnapshotContents, uid: str) -> dict[str, StateTy
         for database in contents.databases(uid, old):
             for name, record in database.states.items():
                 found[name] = StateType(record.kind, record.ttl, record.namespaced, record.serializers)
+            for name, timers in database.timers.items():
+                found[name] = StateType(TIMERS, False, bool(timers.serializers.namespace), timers.serializers)
         for index in contents.reader.indexes(old):
             for indexed in index.operators:
                 for state in indexed.keyed if indexed.uid == uid else ():

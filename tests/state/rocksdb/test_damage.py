@@ -93,7 +93,7 @@ def test_nothing_stays_open(part, damage):
 
 
 def test_another_version_is_refused(make_backend, tmp_path, monkeypatch):
-    monkeypatch.setattr(database, "VERSION", database.VERSION + 1)
+    monkeypatch.setattr(database, "VERSION", database.VERSION_WITH_TIMERS + 1)
     backend = make_backend()
     backend.key = 1
     backend.get_or_create(ValueStateDescriptor("v")).update(1)

@@ -85,6 +85,15 @@ class HashMapStateBackend(StateBackend):
 class EmbeddedRocksDBStateBackend(StateBackend):
     """Keep working state in RocksDB on the slots' local disks: large, at the price of serialization."""
 
+    class PriorityQueueStateType(Enum):
+        """Choose where timers are."""
+
+        HEAP = 0
+        """All in memory."""
+
+        ROCKSDB = 1
+        """The earliest in memory, all later ones in RocksDB."""
+
     def __init__(self, enable_incremental_checkpointing: bool | None = None) -> None:
         """Describe the backend.
 
@@ -98,6 +107,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         self._options: Any = None
         self._transfer_threads: int | None = None
         self._ttl_compaction: bool | None = None
+        self._timers: EmbeddedRocksDBStateBackend.PriorityQueueStateType | None = None
 
     def is_incremental_checkpoints_enabled(self) -> bool:
         """Return True if the program asked for incremental checkpoints."""
@@ -159,6 +169,23 @@ class EmbeddedRocksDBStateBackend(StateBackend):
     def is_ttl_compaction_filter_enabled(self) -> bool | None:
         """Return whether expired state is removed in the background; None if the configuration is to decide."""
         return self._ttl_compaction
+
+    def set_priority_queue_state_type(self, priority_queue_state_type: PriorityQueueStateType) -> None:
+        """Choose where timers are."""
+        if not isinstance(priority_queue_state_type, EmbeddedRocksDBStateBackend.PriorityQueueStateType):
+            raise TypeError(
+                "where timers are is given as EmbeddedRocksDBStateBackend.PriorityQueueStateType, "
+                f"got {priority_queue_state_type!r}"
+            )
+        self._timers = priority_queue_state_type
+
+    def get_priority_queue_state_type(self) -> PriorityQueueStateType:
+        """Return where timers are."""
+        return self._timers or EmbeddedRocksDBStateBackend.PriorityQueueStateType.HEAP
+
+    def is_priority_queue_state_type_set(self) -> bool:
+        """Return True if the program chose where timers are, False if the configuration is to decide."""
+        return self._timers is not None
 
     def is_predefined_options_set(self) -> bool:
         """Return True if the program chose a set of options, False if the configuration is to decide."""

@@ -23,8 +23,8 @@ from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.blocks import EVENT_TIMERS
-from rekindle.state.namespace_timers import NamespaceTimerQueue
 from rekindle.state.state_primitives import RangedMapState
+from rekindle.state.timer_store import TimerStore
 from rekindle.types.typeinfo import Types
 
 _LEFT, _RIGHT = 0, 1
@@ -36,7 +36,7 @@ class IntervalJoinOperator(KeyedOperator, TwoInputOperator):
     """Run a ProcessJoinFunction over the pairs of two keyed streams."""
 
     function: ProcessJoinFunction
-    _timers: NamespaceTimerQueue
+    _timers: TimerStore
     _buffers: list[RangedMapState]
 
     def __init__(self, function: ProcessJoinFunction, interval: Interval, left: JoinSide, right: JoinSide) -> None:
@@ -53,10 +53,10 @@ class IntervalJoinOperator(KeyedOperator, TwoInputOperator):
             buffer = backend.get_or_create(MapStateDescriptor(name, Types.LONG(), elements))
             assert isinstance(buffer, RangedMapState)
             self._buffers.append(buffer)
-        self._timers = NamespaceTimerQueue(EVENT_TIMERS, backend.owner, serializer_of(_BUCKET))
+        self._timers = backend.timers(EVENT_TIMERS, serializer_of(_BUCKET))
         self.restore_timers(context.restored.timers)
 
-    def timer_queues(self) -> tuple[NamespaceTimerQueue]:
+    def timer_queues(self) -> tuple[TimerStore]:
         return (self._timers,)
 
     def _process(self, chunk: Chunk) -> Chunk:

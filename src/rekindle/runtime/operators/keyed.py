@@ -31,7 +31,7 @@ from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, TIMERS, KeyGr
 from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
 from rekindle.state.many_keys import ManyKeys
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
-from rekindle.state.timers import TimerQueue
+from rekindle.state.timer_store import TimerStore
 from rekindle.types.type_information import TypeInformation
 
 REDUCED = "_reduce"
@@ -50,7 +50,7 @@ class KeyedOperator(UserFunctionOperator, KeyedStateOwner):
         """Return whether it makes a difference if records of other keys come before the last timer of a key."""
         return True
 
-    def timer_queues(self) -> tuple[TimerQueue, ...]:
+    def timer_queues(self) -> tuple[TimerStore, ...]:
         """Return the operator's timers, once open: those in event time, then those in processing time."""
         return ()
 
@@ -105,7 +105,7 @@ class KeyedOperator(UserFunctionOperator, KeyedStateOwner):
                 queue.read_back(block, self.backend.max_parallelism)
 
     def keyed_state_names(self) -> list[str]:
-        return self.backend.state_names() + [queue.name for queue in self.timer_queues() if len(queue)]
+        return self.backend.state_names() + [queue.name for queue in self.timer_queues() if queue.may_hold_any()]
 
     def keyed_changes(self) -> tuple[int, int]:
         return self.backend.changes()
@@ -231,7 +231,7 @@ class KeyedProcessOperator(KeyedOperator, ProcessingTimeOperator):
     def minds_other_keys(self) -> bool:
         return type(self.function).on_timer is not KeyedProcessFunction.on_timer
 
-    def timer_queues(self) -> tuple[TimerQueue, TimerQueue]:
+    def timer_queues(self) -> tuple[TimerStore, TimerStore]:
         return self._context.event_timers, self._context.processing_timers
 
     def _prepare(self, context: OperatorContext) -> None:
@@ -284,7 +284,7 @@ class KeyedProcessOperator(KeyedOperator, ProcessingTimeOperator):
         return self._context.processing_timers.next_timestamp()
 
     @at_timer("due", key="self.backend.key", queue="queue.name")
-    def _fire(self, queue: TimerQueue, until: int, domain: TimeDomain) -> Chunk | None:
+    def _fire(self, queue: TimerStore, until: int, domain: TimeDomain) -> Chunk | None:
         values: list[Any] = []
         timestamps: list[int | None] = []
         context = self._context
@@ -302,8 +302,8 @@ class KeyedContext(KeyedProcessFunction.OnTimerContext, TimerService):
     def __init__(self, clock: Clock, backend: KeyedStateBackend) -> None:
         self._clock = clock
         self._backend = backend
-        self.event_timers = TimerQueue(EVENT_TIMERS, backend.owner)
-        self.processing_timers = TimerQueue(PROCESSING_TIMERS, backend.owner)
+        self.event_timers = backend.timers(EVENT_TIMERS)
+        self.processing_timers = backend.timers(PROCESSING_TIMERS)
         self.current_timestamp: int | None = None
         self.watermark = MIN_WATERMARK
         self.domain = TimeDomain.EVENT_TIME

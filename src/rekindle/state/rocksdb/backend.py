@@ -17,7 +17,7 @@ from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.read_back import reading_back
 from rekindle.state.restored_state import check_same_state
 from rekindle.state.rocksdb.cache import WriteBackCache
-from rekindle.state.rocksdb.database import Database, walk
+from rekindle.state.rocksdb.database import Database, WriteBuffer, walk
 from rekindle.state.rocksdb.layout import end_of_key
 from rekindle.state.rocksdb.native import drop_expired, key_blocks, native_blocks
 from rekindle.state.rocksdb.native_part import NativePart
@@ -28,12 +28,15 @@ from rekindle.state.rocksdb.restoring import restored_database
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state.rocksdb.sweep import Sweeper
 from rekindle.state.rocksdb.table import StateTable
+from rekindle.state.rocksdb.timers import RocksDBTimers, TimerTable, opened_timers, taken_out
 from rekindle.state.rocksdb.value_state import ValueCache
 from rekindle.state.scope import Scope
 from rekindle.state.snapshots import KeyedSnapshot, NativeSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import EvolvedSerializers, StateSerializers, evolved_serializers
+from rekindle.state.timer_store import TimerStore
+from rekindle.state.timers import TimerQueue
 from rekindle.state.ttl.rules import TtlCleanup
 
 _SWEPT_PER_RECORD = 1
@@ -57,6 +60,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         "_snapshots",
         "_sweepers",
         "_tables",
+        "_timers",
     )
 
     def __init__(
@@ -91,6 +95,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         self._caches: dict[str, WriteBackCache] = {}
         self._by_key: list[ValueCache] = []  # those that the key of a record is enough for
         self._sweepers: dict[str, Sweeper] = {}
+        self._timers: dict[str, TimerTable] = {}
         os.makedirs(directory, exist_ok=True)
         self._database = Database(self._database_directory, self._options, create=True)
 
@@ -119,7 +124,22 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         self._sweepers[name].sweep(limit, cleanup)
 
     def state_names(self) -> list[str]:
-        return sorted({*self._database.states, *self._restored.names()})
+        unasked = self._database.timers.keys() - self._timers.keys()
+        return sorted({*self._database.states, *unasked, *self._restored.names()})
+
+    def _timer_store(self, in_memory: TimerQueue) -> TimerStore:
+        database, name = self._database, in_memory.name
+        database.thaw()
+        if not self._settings.timers:
+            if name in database.timers:
+                in_memory.restore_blocks(taken_out(database, name), self.max_parallelism)
+            return in_memory
+        table, written = opened_timers(database, in_memory, self.max_parallelism, self.owner.state(name))
+        self._timers[name] = table
+        limit = self._settings.timer_cache_size * len(self.key_groups)
+        store = RocksDBTimers(in_memory, table, self.key_groups, limit)
+        store.restore_blocks(written, self.max_parallelism)
+        return store
 
     def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope) -> StatePrimitives:
         self._database.thaw()
@@ -201,7 +221,8 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         self._snapshots += 1
         directory = os.path.join(self._directory, f"snapshot-{self._snapshots}")
         tables = list(self._tables.values())
-        pending = self._pending = PendingCheckpoint(database, directory, list(self._caches.values()), tables)
+        buffers: list[WriteBuffer] = [*self._caches.values(), *self._timers.values()]
+        pending = self._pending = PendingCheckpoint(database, directory, buffers, tables)
         database.freeze(pending)
         unclaimed = self._restored.unclaimed()
         left_out = self._left_out_until()

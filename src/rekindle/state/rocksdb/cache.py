@@ -9,13 +9,14 @@ most frequent, is one lookup.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from rekindle.base.object_size import object_size
 from rekindle.state.queryable_state import StateBusyError
+from rekindle.state.rocksdb.database import WriteBuffer
 from rekindle.state.rocksdb.table import StateTable
 
 _MOST_BYTES = 64 << 20
@@ -24,7 +25,7 @@ _SAMPLES = 4
 _WHILE_FROZEN = 3  # how much more than usual is kept while nothing can be written
 
 
-class WriteBackCache(ABC):
+class WriteBackCache(WriteBuffer):
     """Keep ``entries`` entries of a state, and as many again that were not asked for lately; none at all with 0.
 
     Fewer, if they are large: about 64 MiB of them. That is looked at whenever some thousands have been put in.
@@ -98,17 +99,14 @@ class WriteBackCache(ABC):
         self.dirty.update(entries)
 
     def weight(self, cells: dict[Any, Any]) -> int:
-        """Count the entries in cells that were handed over."""
         return self._weight(cells)
 
     def freeze(self) -> dict[Any, Any]:
-        """Hand over what is dirty, and keep it as if it had been written: nothing else may be written before it."""
         dirty, self.dirty = self.dirty, {}
         self._keep(dirty)
         return dirty
 
     def encoded(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
-        """Encode cells that were handed over, without looking into RocksDB."""
         try:
             yield from self._frozen_changes(cells)
         except Exception as error:
@@ -119,8 +117,10 @@ class WriteBackCache(ABC):
         """Return the changes to be written for those that :meth:`encoded` gave."""
         return changes
 
+    def write_encoded(self, changes: Iterator[tuple[bytes, bytes | None]]) -> None:
+        self.table.write_before_checkpoint(self.expanded(changes))
+
     def take_back(self, cells: dict[Any, Any]) -> None:
-        """Make cells dirty again that were handed over and could not be written; what was changed since then stays."""
         self.dirty = cells | self.dirty
 
     def flush(self) -> None:

@@ -1,5 +1,5 @@
-"""One RocksDB database: a column family for each state, and in the default one a record of each, so that the files say
-by themselves what they hold.
+"""One RocksDB database: a column family for each state and for the timers of each name, and in the default one a record
+of each, so that the files say by themselves what they hold.
 
 There is no write-ahead log: what a checkpoint does not hold is lost with the process, and played again.
 """
@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Any, TypeVar
 
 import msgspec
 from rocksdict import AccessType, Checkpoint, Rdict, RdictIter, ReadOptions, WriteBatch, WriteOptions
@@ -21,8 +22,10 @@ from rekindle.state.rocksdb.options import RocksDBOptions
 from rekindle.state.state_serializers import StoredSerializers
 
 VERSION = 2
+VERSION_WITH_TIMERS = 3
 _VERSION_KEY = b"version"
 _STATE_PREFIX = b"state/"
+_TIMERS_PREFIX = b"timers/"
 _DEFAULT = "default"
 _BATCH_BYTES = 4 << 20
 _BATCH_ENTRIES = 1024  # after so many the size of a batch is looked at, or after fewer that are large
@@ -54,6 +57,21 @@ class StateRecord(msgspec.Struct, frozen=True):
         return StateSpec(name, kind_named(self.kind), self.ttl, self.namespaced)
 
 
+class TimerRecord(msgspec.Struct, frozen=True):
+    """Say of timers what is needed to read them.
+
+    Attributes:
+        column: Their column family.
+        serializers: Snapshots of the serializers of their keys and namespaces.
+    """
+
+    column: str
+    serializers: StoredSerializers
+
+
+_Record = TypeVar("_Record", StateRecord, TimerRecord)
+
+
 class WriteBarrier(ABC):
     """Something that has to be done before the database may be written again."""
 
@@ -67,14 +85,51 @@ class WriteBarrier(ABC):
         """Return when it is done."""
 
 
+class WriteBuffer(ABC):
+    """Something that has changes in memory which the database does not have yet, as *cells* of its own form."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def freeze(self) -> dict[Any, Any]:
+        """Hand over the cells, and keep them as if they had been written: nothing else may be written before them."""
+
+    @abstractmethod
+    def weight(self, cells: dict[Any, Any]) -> int:
+        """Count the entries in cells that were handed over."""
+
+    @abstractmethod
+    def encoded(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
+        """Encode cells that were handed over, without looking into RocksDB; None where an entry is to be removed."""
+
+    @abstractmethod
+    def write_encoded(self, changes: Iterator[tuple[bytes, bytes | None]]) -> None:
+        """Write what :meth:`encoded` gave, while all other writes wait."""
+
+    @abstractmethod
+    def take_back(self, cells: dict[Any, Any]) -> None:
+        """Take over cells that were handed over and could not be written; what was changed since then stays."""
+
+
 class Database:
     """Hold a database that is open.
 
     Attributes:
         states: The records of all states, by name.
+        timers: The records of all timers, by name.
     """
 
-    __slots__ = ("_barrier", "_closed", "_columns", "_directory", "_options", "_root", "_write_options", "states")
+    __slots__ = (
+        "_barrier",
+        "_closed",
+        "_columns",
+        "_directory",
+        "_options",
+        "_root",
+        "_write_options",
+        "states",
+        "timers",
+    )
 
     def __init__(self, directory: str, options: RocksDBOptions, create: bool = False, read_only: bool = False) -> None:
         """Open the database in a directory.
@@ -97,6 +152,7 @@ class Database:
         self._write_options.disable_wal = True  # type: ignore[method-assign, assignment]
         self._columns: dict[str, Rdict] = {}
         self.states: dict[str, StateRecord] = {}
+        self.timers: dict[str, TimerRecord] = {}
         with _options_reported() if create else damage_reported(directory):
             names = [_DEFAULT] if create else Rdict.list_cf(directory, options.database)
             access = AccessType.read_only() if read_only else AccessType.read_write()
@@ -109,7 +165,7 @@ class Database:
                 for name in names:
                     if name != _DEFAULT:
                         self._columns[name] = self._opened(name)
-                self.states = self._records()
+                self._read_records()
             except BaseException:
                 self.close()
                 raise
@@ -120,16 +176,30 @@ class Database:
 
     def create(self, name: str, kind: str, ttl: bool, namespaced: bool, serializers: StoredSerializers) -> None:
         """Add a state, with a column family of its own."""
-        number = 1 + max((int(column.removeprefix("state-")) for column in self._columns), default=-1)
-        record = StateRecord(kind, ttl, namespaced, f"state-{number}", serializers)
-        self._root.create_column_family(record.column, self._options.column)
-        self._columns[record.column] = self._opened(record.column)
+        record = StateRecord(kind, ttl, namespaced, self._new_column("state"), serializers)
         self.describe(name, record)
 
     def describe(self, name: str, record: StateRecord) -> None:
         """Replace the record of a state."""
         self.states[name] = record
-        self._root[_STATE_PREFIX + name.encode("utf-8", "surrogatepass")] = msgspec.msgpack.encode(record)
+        self._root[_STATE_PREFIX + _encoded_name(name)] = msgspec.msgpack.encode(record)
+
+    def timer_column(self, name: str) -> Rdict:
+        """Return the column family of timers."""
+        return self._columns[self.timers[name].column]
+
+    def create_timers(self, name: str, serializers: StoredSerializers) -> None:
+        """Add timers, with a column family of their own."""
+        self._root[_VERSION_KEY] = msgspec.msgpack.encode(VERSION_WITH_TIMERS)
+        record = self.timers[name] = TimerRecord(self._new_column("timers"), serializers)
+        self._root[_TIMERS_PREFIX + _encoded_name(name)] = msgspec.msgpack.encode(record)
+
+    def drop_timers(self, name: str) -> None:
+        """Remove timers, with their column family."""
+        record = self.timers.pop(name)
+        del self._root[_TIMERS_PREFIX + _encoded_name(name)]
+        self._columns.pop(record.column).close()
+        self._root.drop_column_family(record.column)
 
     @property
     def frozen(self) -> bool:
@@ -149,6 +219,10 @@ class Database:
     def writer(self, name: str) -> BatchWriter:
         """Begin to write many entries of a state."""
         return BatchWriter(self._root, self.states[name].column)
+
+    def timer_writer(self, name: str) -> BatchWriter:
+        """Begin to write many timers."""
+        return BatchWriter(self._root, self.timers[name].column)
 
     def checkpoint(self, directory: str) -> None:
         """Make a copy of the database as it is now, of hard links to files that never change."""
@@ -171,15 +245,27 @@ class Database:
         opened.set_write_options(self._write_options)
         return opened
 
-    def _records(self) -> dict[str, StateRecord]:
+    def _new_column(self, kind: str) -> str:
+        """Make a column family, and return its name."""
+        taken = [int(column.removeprefix(f"{kind}-")) for column in self._columns if column.startswith(f"{kind}-")]
+        column = f"{kind}-{1 + max(taken, default=-1)}"
+        self._root.create_column_family(column, self._options.column)
+        self._columns[column] = self._opened(column)
+        return column
+
+    def _read_records(self) -> None:
         version = self._root.get(_VERSION_KEY)
-        if version is None or msgspec.msgpack.decode(version) != VERSION:
+        if version is None or msgspec.msgpack.decode(version) not in (VERSION, VERSION_WITH_TIMERS):
             problem = "records are missing" if version is None else "it is of an unknown version"
             raise CheckpointCorruptError(f"the database in {self._directory} cannot be read: {problem}")
-        records = {}
-        for key, data in walk(self._root, _STATE_PREFIX, _STATE_PREFIX + b"\xff"):
-            name = key.removeprefix(_STATE_PREFIX).decode("utf-8", "surrogatepass")
-            records[name] = msgspec.msgpack.decode(data, type=StateRecord)
+        self.states = self._records(_STATE_PREFIX, StateRecord)
+        self.timers = self._records(_TIMERS_PREFIX, TimerRecord)
+
+    def _records(self, prefix: bytes, kind: type[_Record]) -> dict[str, _Record]:
+        records: dict[str, _Record] = {}
+        for key, data in walk(self._root, prefix, prefix + b"\xff"):
+            name = key.removeprefix(prefix).decode("utf-8", "surrogatepass")
+            records[name] = msgspec.msgpack.decode(data, type=kind)
             if records[name].column not in self._columns:
                 raise CheckpointCorruptError(
                     f"the database in {self._directory} cannot be read: the entries of state {name!r} are missing"
@@ -235,6 +321,10 @@ class BatchWriter:
             return
         self._root.write(self._batch)
         self._begin()
+
+
+def _encoded_name(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
 
 
 def walk(column: Rdict, start: bytes, end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:

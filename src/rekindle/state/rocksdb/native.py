@@ -19,6 +19,7 @@ from rekindle.state.rocksdb.database import Database, damage_reported, walk
 from rekindle.state.rocksdb.layout import Layout, key_group_at, key_group_start
 from rekindle.state.rocksdb.options import plain_options
 from rekindle.state.rocksdb.table import StateTable
+from rekindle.state.rocksdb.timers import timer_blocks
 from rekindle.state.state_serializers import restored_key_serializers
 
 _NO_MATTER = 1  # the number of key groups, which are read here and not computed
@@ -40,6 +41,8 @@ def native_blocks(
     with damage_reported(directory), closing(Database(directory, plain_options(), read_only=True)) as database:
         for name in sorted(database.states):
             yield from state_blocks(database, name, key_groups, (expired_until or {}).get(name))
+        for name in sorted(database.timers):
+            yield from timer_blocks(database, name, key_groups)
 
 
 def drop_expired(directory: str, expired_until: Mapping[str, int]) -> None:

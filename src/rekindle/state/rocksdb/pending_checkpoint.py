@@ -21,8 +21,7 @@ from typing import Any, BinaryIO, cast
 import msgspec
 
 from rekindle.exceptions import CheckpointError
-from rekindle.state.rocksdb.cache import WriteBackCache
-from rekindle.state.rocksdb.database import Database, WriteBarrier
+from rekindle.state.rocksdb.database import Database, WriteBarrier, WriteBuffer
 from rekindle.state.rocksdb.table import StateTable
 from rekindle.state.rocksdb.unverified_entries import Batch
 
@@ -32,7 +31,7 @@ _LENGTH = struct.Struct(">I")
 _ENCODED = b"."
 
 _Portion = tuple[int, list[tuple[bytes, bytes | None]]]
-"""Changes to a state, by the position of its cache."""
+"""Changes to a state or to timers, by the position of their buffer."""
 
 _encode_portion = msgspec.msgpack.Encoder().encode
 _decode_portion = msgspec.msgpack.Decoder(_Portion).decode
@@ -47,23 +46,23 @@ class PendingCheckpoint(WriteBarrier):
     """
 
     def __init__(
-        self, database: Database, directory: str, caches: Sequence[WriteBackCache], tables: Sequence[StateTable]
+        self, database: Database, directory: str, buffers: Sequence[WriteBuffer], tables: Sequence[StateTable]
     ) -> None:
-        """Take over what caches have not written. Nothing else may run in the slot meanwhile.
+        """Take over what is not written. Nothing else may run in the slot meanwhile.
 
         Args:
             database: The database.
             directory: Where the copy is to be: a directory that does not exist, on the same disk.
-            caches: The caches in front of the database.
-            tables: Their tables.
+            buffers: The caches in front of the database, and timers.
+            tables: The tables of the caches.
         """
         self._database = database
         self._directory = directory
         self._tables = tables
-        self._frozen: list[tuple[WriteBackCache, dict[Any, Any]]] = []
+        self._frozen: list[tuple[WriteBuffer, dict[Any, Any]]] = []
         try:
-            for cache in caches:
-                self._frozen.append((cache, cache.freeze()))
+            for buffer in buffers:
+                self._frozen.append((buffer, buffer.freeze()))
             for table in tables:
                 table.describe()
             # Has no name: nothing is left behind, however the slot ends.
@@ -74,7 +73,7 @@ class PendingCheckpoint(WriteBarrier):
         except BaseException:
             self._take_back()
             raise
-        self.entries = sum(cache.weight(cells) for cache, cells in self._frozen)
+        self.entries = sum(buffer.weight(cells) for buffer, cells in self._frozen)
         self.unproven: list[tuple[StateTable, list[Batch]]] = []
         self._lock = Lock()
         self._claimed = False
@@ -86,8 +85,8 @@ class PendingCheckpoint(WriteBarrier):
     def encode(self) -> None:
         """Encode what is to be written."""
         file = self._file
-        for index, (cache, cells) in enumerate(self._frozen):
-            changes = cache.encoded(cells)
+        for index, (buffer, cells) in enumerate(self._frozen):
+            changes = buffer.encoded(cells)
             while portion := list(islice(changes, _PORTION)):
                 data = _encode_portion((index, portion))
                 file.write(_LENGTH.pack(len(data)) + data)
@@ -110,9 +109,8 @@ class PendingCheckpoint(WriteBarrier):
                 raise CheckpointError("the changes that a checkpoint of RocksDB waited for were not encoded")
             self._file.seek(0)
             for index, portions in groupby(_portions(self._file), itemgetter(0)):
-                cache = self._frozen[index][0]
-                changes = cache.expanded(chain.from_iterable(portion for _, portion in portions))
-                cache.table.write_before_checkpoint(changes)
+                buffer = self._frozen[index][0]
+                buffer.write_encoded(chain.from_iterable(portion for _, portion in portions))
             self._database.checkpoint(self._directory)
             self.unproven = [(table, table.unproven.take()) for table in self._tables if table.unproven is not None]
         except BaseException as error:
@@ -148,8 +146,8 @@ class PendingCheckpoint(WriteBarrier):
             self._take_back()
 
     def _take_back(self) -> None:
-        for cache, cells in self._frozen:
-            cache.take_back(cells)
+        for buffer, cells in self._frozen:
+            buffer.take_back(cells)
         self._frozen = []
 
     def _claim(self) -> bool:

@@ -16,6 +16,7 @@ from rekindle.state.rocksdb.native import state_blocks
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.rocksdb.options import RocksDBOptions, plain_options
 from rekindle.state.rocksdb.table import StateTable, stamped
+from rekindle.state.rocksdb.timers import TimerTable, timer_blocks
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import PICKLED
 
@@ -70,6 +71,10 @@ def _keep_only(key_groups: KeyGroupRange, database: Database) -> None:
         table = StateTable(database, name, _NO_MATTER, PICKLED)
         table.delete_key_groups(0, key_groups.start)
         table.delete_key_groups(key_groups.end + 1, MAX_PARALLELISM_LIMIT + 1)
+    for name in database.timers:
+        timers = TimerTable(database, name, _NO_MATTER, PICKLED)
+        timers.delete_key_groups(0, key_groups.start)
+        timers.delete_key_groups(key_groups.end + 1, MAX_PARALLELISM_LIMIT + 1)
 
 
 def _copy(
@@ -96,6 +101,14 @@ def _copy(
             table.write(entries)
             table.sequence = max(table.sequence, copied.sequence)
             table.describe()
+        for name, timers in source.timers.items():
+            if name not in database.timers:
+                database.create_timers(name, timers.serializers)
+            if timers.serializers != database.timers[name].serializers:
+                blocks += timer_blocks(source, name, key_groups)
+                continue
+            entries = walk(source.timer_column(name), start, end)
+            TimerTable(database, name, _NO_MATTER, PICKLED).write_encoded(entries)
     return blocks
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 DEFAULT_CACHE_ENTRIES = 65_536
+DEFAULT_TIMER_CACHE_SIZE = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class RocksDBSettings:
         cache_entries: How many entries of a state are kept as Python objects in front of RocksDB; 0: none.
         ttl_compaction: Whether expired state is removed in the background.
         transfer_threads: How many files are copied at once.
+        timers: Whether timers are in RocksDB, too, rather than all in memory.
+        timer_cache_size: How many timers of each key group are in memory, if timers are in RocksDB.
     """
 
     directories: tuple[str, ...] = ()
@@ -46,3 +49,5 @@ class RocksDBSettings:
     cache_entries: int = DEFAULT_CACHE_ENTRIES
     ttl_compaction: bool = True
     transfer_threads: int = 4
+    timers: bool = False
+    timer_cache_size: int = DEFAULT_TIMER_CACHE_SIZE

@@ -111,6 +111,7 @@ def _rocksdb(backend: EmbeddedRocksDBStateBackend, configuration: Configuration)
     directories = tuple(backend.get_db_storage_paths())
     predefined = backend.get_predefined_options().name if backend.is_predefined_options_set() else None
     threads = backend.get_number_of_transfer_threads() if backend.is_number_of_transfer_threads_set() else None
+    timers = backend.get_priority_queue_state_type().name if backend.is_priority_queue_state_type_set() else None
     return RocksDBSettings(
         directories=directories or _directories(configuration, RocksDBOptions.LOCAL_DIRECTORIES),
         predefined=_first(predefined, get(RocksDBOptions.PREDEFINED_OPTIONS)),
@@ -127,6 +128,8 @@ def _rocksdb(backend: EmbeddedRocksDBStateBackend, configuration: Configuration)
         cache_entries=get(RocksDBOptions.CACHE_ENTRIES),
         ttl_compaction=_first(backend.is_ttl_compaction_filter_enabled(), get(RocksDBOptions.TTL_COMPACTION_FILTER)),
         transfer_threads=_first(threads, get(RocksDBOptions.TRANSFER_THREADS)),
+        timers=_first(timers, get(RocksDBOptions.TIMER_SERVICE_FACTORY)) == "ROCKSDB",
+        timer_cache_size=get(RocksDBOptions.TIMER_CACHE_SIZE),
     )
 
 

@@ -14,7 +14,7 @@ from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
-from rekindle.state.namespace_timers import NamespaceTimerQueue
+from rekindle.state.timer_store import TimerStore
 from rekindle.types.annotations import as_type_info
 from rekindle.types.type_serializer import TypeSerializer
 
@@ -91,18 +91,18 @@ class TimerServices:
     def names(self) -> list[str]:
         """Name what :meth:`blocks` gives."""
         restored = {block.state: None for block in self._restored}
-        return [*restored, *(queue.name for queue in self._queues() if len(queue))]
+        return [*restored, *(queue.name for queue in self._queues() if queue.may_hold_any())]
 
     def __len__(self) -> int:
         return len(self._restored) + sum(len(queue) for queue in self._queues())
 
-    def _queues(self) -> Iterator[NamespaceTimerQueue]:
+    def _queues(self) -> Iterator[TimerStore]:
         for service in self._services.values():
             yield service.event
             yield service.processing
 
     @at_timer("due", key="self._backend.key", queue="queue.name")
-    def _fire(self, queue: NamespaceTimerQueue, until: int, react: Callable[[InternalTimer], None]) -> None:
+    def _fire(self, queue: TimerStore, until: int, react: Callable[[InternalTimer], None]) -> None:
         while (due := queue.pop_due(until)) is not None:
             (key, namespace), timestamp = due
             self._backend.key = key
@@ -123,8 +123,8 @@ class _TimerService(InternalTimerService):
         self._services = services
         self._backend = backend
         self._clock = clock
-        self.event = NamespaceTimerQueue(f"{EVENT_TIMERS}/{name}", backend.owner, serializer)
-        self.processing = NamespaceTimerQueue(f"{PROCESSING_TIMERS}/{name}", backend.owner, serializer)
+        self.event = backend.timers(f"{EVENT_TIMERS}/{name}", serializer)
+        self.processing = backend.timers(f"{PROCESSING_TIMERS}/{name}", serializer)
 
     def current_processing_time(self) -> int:
         return self._clock.now()

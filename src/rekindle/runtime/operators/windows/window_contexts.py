@@ -31,7 +31,6 @@ from rekindle.metrics import MetricGroup
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS
 from rekindle.state.keyed_backend import KeyedStateBackend
-from rekindle.state.namespace_timers import NamespaceTimerQueue
 from rekindle.state.scope import NamespacedState
 from rekindle.types.type_serializer import TypeSerializer
 
@@ -67,8 +66,8 @@ class WindowTriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
         self._backend = backend
         self._serializer = serializer
         self._states: dict[str, tuple[StateDescriptor, NamespacedState]] = {}
-        self.event_timers = NamespaceTimerQueue(EVENT_TIMERS, backend.owner, serializer)
-        self.processing_timers = NamespaceTimerQueue(PROCESSING_TIMERS, backend.owner, serializer)
+        self.event_timers = backend.timers(EVENT_TIMERS, serializer)
+        self.processing_timers = backend.timers(PROCESSING_TIMERS, serializer)
         self.window: Any = None
         self.merged: Sequence[Any] = ()
         self.watermark = MIN_WATERMARK

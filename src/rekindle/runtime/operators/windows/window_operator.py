@@ -44,7 +44,7 @@ from rekindle.runtime.operators.windows.window_contexts import (
     WindowStateStore,
     WindowTriggerContext,
 )
-from rekindle.state.namespace_timers import NamespaceTimerQueue
+from rekindle.state.timer_store import TimerStore
 from rekindle.types.class_typeinfo import SerializerTypeInfo
 from rekindle.types.typeinfo import Types
 
@@ -119,7 +119,7 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator, ColumnOperator):
         state = self.contents.many_keys(self.backend)
         return WindowFolds(self.columns.fold, self.columns.grid, self._lateness, state, self._add_one)
 
-    def timer_queues(self) -> tuple[NamespaceTimerQueue, NamespaceTimerQueue]:
+    def timer_queues(self) -> tuple[TimerStore, TimerStore]:
         return self._context.event_timers, self._context.processing_timers
 
     def next_processing_timer(self) -> int | None:
@@ -369,7 +369,7 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator, ColumnOperator):
     @at_timer("due", key="self.backend.key", queue="queue.name", window="window")
     def _fire_timers(
         self,
-        queue: NamespaceTimerQueue,
+        queue: TimerStore,
         until: int,
         on_time: Callable[[int, Any, Trigger.TriggerContext], TriggerResult],
         cleans_up: bool,
