@@ -235,18 +235,22 @@ class RocksDBTimers(TimerStore):
         self._border_time = _NOWHERE if table.any_of(key_groups) else _EVERYWHERE
 
     def register(self, key: Any, timestamp: int) -> None:
+        if type(timestamp) is not int or not -_SIGN <= timestamp < _SIGN:
+            timestamp = self._near.checked(timestamp)
         if self._is_near(key, timestamp):
             self._near.register(key, timestamp)
             if len(self._near) > self._limit:
                 self._move_later_half_away()
         else:
-            self._table.put(key, self._near.checked(timestamp))
+            self._table.put(key, timestamp)
 
     def delete(self, key: Any, timestamp: int) -> None:
+        if type(timestamp) is not int or not -_SIGN <= timestamp < _SIGN:
+            timestamp = self._near.checked(timestamp)
         if self._is_near(key, timestamp):
             self._near.delete(key, timestamp)
         else:
-            self._table.remove(key, self._near.checked(timestamp))
+            self._table.remove(key, timestamp)
 
     def pop_due(self, until: int) -> tuple[Any, int] | None:
         due = self._near.pop_due(until)
@@ -297,11 +301,11 @@ class RocksDBTimers(TimerStore):
     # --- the border ---
 
     def _is_near(self, key: Any, timestamp: int) -> bool:
-        """Return whether a timer is in memory, if it is anywhere; True for what can be no timestamp."""
+        """Return whether a timer is in memory, if it is anywhere."""
         border_time = self._border_time
-        if type(timestamp) is not int or timestamp < border_time:
-            return True
-        return timestamp == border_time and self._table.place(key, timestamp) <= self._border
+        if timestamp != border_time:
+            return timestamp < border_time
+        return self._table.place(key, timestamp) <= self._border
 
     def _set_border(self, border: bytes, border_time: int) -> None:
         self._border, self._border_time = border, border_time
