@@ -181,8 +181,10 @@ BACKENDS = {
     "heap": BackendSettings(),
     "heap-incremental": BackendSettings(incremental=True),
     "rocksdb": BackendSettings(RocksDBSettings()),
+    "rocksdb with timers": BackendSettings(RocksDBSettings(timers=True, timer_cache_size=0)),
     "canonical": BackendSettings(),
     "canonical of rocksdb": BackendSettings(RocksDBSettings()),
+    "canonical of rocksdb with timers": BackendSettings(RocksDBSettings(timers=True, timer_cache_size=0)),
 }
 
 

@@ -11,7 +11,7 @@ from rekindle.exceptions import StateRestoreError
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.state_evolution import evolved
 from rekindle.state.state_owner import StateOwner
-from rekindle.state.state_serializers import UNUSED, StateSerializers, StoredSerializers
+from rekindle.state.state_serializers import UNUSED, StateSerializers, StoredSerializers, restored_key_serializers
 from rekindle.state.timers import TimerQueue, Timers
 from rekindle.types.type_serializer import TypeSerializer
 
@@ -80,3 +80,13 @@ def decode_timers(block: KeyGroupBlock, serializers: StateSerializers) -> list[t
     keys = serializers.key.all_from_bytes(held.keys)
     namespaces = serializers.namespace.all_from_bytes(held.namespaces)
     return list(zip(keys, namespaces, held.timestamps, strict=True))
+
+
+def read_timers_back(block: KeyGroupBlock) -> None:
+    """Read back the timers of a block that no queue has written.
+
+    Raises:
+        SerializationError: They cannot be read.
+    """
+    assert block.serializers is not None
+    decode_timers(block, restored_key_serializers(block.serializers))

@@ -199,9 +199,10 @@ class _Describing:
         operator = self._operator
         for old in range(operator.parallelism):
             self._add_databases(old)
-            *before, last = self._contents.reader.indexes(old)
+            reader = self._contents.reader
+            *before, last = reader.indexes(old)
             for index in before:
-                self._add_keyed(index, last=False)
+                self._add_keyed(index, last=reader.independent_files)
             self._add_keyed(last, last=True)
         for name in operator.keyed_states:  # asked for, and empty
             if name not in RESERVED_NAMES:
@@ -232,7 +233,9 @@ class _Describing:
                 found.keys += count
                 found.exact, found.size = found.exact and exact, None
             for name, timers in database.timers.items():
-                self._timers_of(name, timers.serializers).entries += _counted_entries(database.timer_column(name))
+                count = _counted_entries(database.timer_column(name))
+                if count:
+                    self._timers_of(name, timers.serializers).entries += count
         for handle in self._contents.snapshot.metadata.handles:
             if handle.slot == old:
                 natives = (native for native in handle.native if native.uid == self._operator.uid)

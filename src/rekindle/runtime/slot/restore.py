@@ -113,6 +113,11 @@ class StateReader:
 
     # --- what an old subtask wrote, for those above and for who looks into a snapshot ---
 
+    @property
+    def independent_files(self) -> bool:
+        """Return whether no snapshot file builds on another: timers and raw state in all of them count."""
+        return self._restored.metadata.savepoint
+
     def indexes(self, old: int) -> list[SnapshotIndex]:
         """Return what is in the snapshot files of an old slot, oldest first."""
         return [reader.index for reader in self._opened(old)]
@@ -122,6 +127,8 @@ class StateReader:
     ) -> None:
         """Add the blocks of an old slot: of managed state those of all files, of the rest those of the last.
 
+        The files of a savepoint do not build on each other: there those of all files are added, of the rest, too.
+
         Args:
             state: What they are added to.
             uid: The operator.
@@ -129,16 +136,16 @@ class StateReader:
             own: The key groups that are wanted.
             only: The only state that is wanted; None: all are.
         """
-        *before, last = self._opened(old)
-        for reader in before:
-            state.blocks += (block for block in reader.keyed(uid, own, only) if block.kind not in (TIMERS, RAW))
-        for block in last.keyed(uid, own, only):
-            if block.kind == TIMERS:
-                state.timers.append(block)
-            elif block.kind == RAW:
-                state.raw.append((block.key_group, block.data))
-            else:
-                state.blocks.append(block)
+        readers = self._opened(old)
+        for reader in readers:
+            counts = reader is readers[-1] or self.independent_files
+            for block in reader.keyed(uid, own, only):
+                if block.kind not in (TIMERS, RAW):
+                    state.blocks.append(block)
+                elif counts and block.kind == TIMERS:
+                    state.timers.append(block)
+                elif counts:
+                    state.raw.append((block.key_group, block.data))
 
     def native_of(self, uid: str, old: int) -> list[NativePart]:
         """Fetch the files that the backend of an old subtask wrote in its own format."""

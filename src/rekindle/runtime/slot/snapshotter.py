@@ -32,6 +32,8 @@ from rekindle.runtime.slot.snapshot_costs import SnapshotCosts
 from rekindle.runtime.slot.snapshot_store import SnapshotStore, Target
 from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, read_back, release
 from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
+from rekindle.state.blocks import TIMERS
+from rekindle.state.namespace_timers import read_timers_back
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.read_back import read_keys_back
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
@@ -319,7 +321,7 @@ class Snapshotter:
                 size = 0
                 with costs.beside((part.node.uid,)), blaming(part.node):
                     for block in part.keyed.exported():
-                        read_keys_back(block)
+                        (read_timers_back if block.kind == TIMERS else read_keys_back)(block)
                         writer.keyed(part.node.uid, block)
                         size += len(block.data)
                 costs.stored({part.node.uid: size})
