@@ -31,7 +31,7 @@ class RocksDBSettings:
         ttl_compaction: Whether expired state is removed in the background.
         transfer_threads: How many files are copied at once.
         timers: Whether timers are in RocksDB, too, rather than all in memory.
-        timer_cache_size: How many timers of each key group are in memory, if timers are in RocksDB; at least two in all.
+        timer_cache_size: How many timers of each key group are in memory, if timers are in RocksDB; two at least.
     """
 
     directories: tuple[str, ...] = ()
