@@ -132,6 +132,21 @@ class AcceptedOptions:
         .with_description(_ONE_FILE)
     )
 
+    # -- state
+
+    ROCKSDB_MANAGED_MEMORY = (
+        _key("state.backend.rocksdb.memory.managed")
+        .boolean_type()
+        .default_value(True)
+        .with_description("Slots have no managed memory: set state.backend.rocksdb.memory.fixed-per-slot.")
+    )
+    ROCKSDB_HIGH_PRIORITY_POOL_RATIO = (
+        _key("state.backend.rocksdb.memory.high-prio-pool-ratio")
+        .float_type()
+        .default_value(0.1)
+        .with_description("RocksDB's Python library has caches of one priority.")
+    )
+
     # -- the graph and its execution
 
     OPERATOR_CHAINING = (

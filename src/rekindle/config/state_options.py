@@ -185,6 +185,23 @@ class RocksDBOptions:
     )
     BLOCK_CACHE_SIZE = _rocksdb_size("block.cache-size", "Size of the cache of blocks that were read.")
     BLOCK_SIZE = _rocksdb_size("block.blocksize", "Size of a block, the least that is read from a file.")
+    FIXED_MEMORY_PER_SLOT = _rocksdb_size(
+        "memory.fixed-per-slot", "Memory of block caches and write buffers together, for all operators of a slot."
+    )
+    WRITE_BUFFER_RATIO = (
+        _key("state.backend.rocksdb.memory.write-buffer-ratio")
+        .float_type()
+        .default_value(0.5)
+        .with_description("How much of the memory of a slot write buffers may take: more than 0, less than 1.")
+    )
+    PARTITIONED_INDEX_FILTERS = (
+        _key("state.backend.rocksdb.memory.partitioned-index-filters")
+        .boolean_type()
+        .default_value(False)
+        .with_description(
+            "Whether indexes and filters of files are split up, so that parts of them are in the memory of a slot."
+        )
+    )
     USE_BLOOM_FILTER = (
         _key("state.backend.rocksdb.use-bloom-filter")
         .boolean_type()

@@ -5,12 +5,14 @@ import os
 import pytest
 from rocksdict import Options
 
+from rekindle.common import Types
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError
 from rekindle.state.rocksdb.database import Database
-from rekindle.state.rocksdb.options import settle_options
+from rekindle.state.rocksdb.options import settle_options, slot_memory
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import take_snapshot
+from support.processes import wait_until
 
 
 def written_options(backend):
@@ -123,3 +125,53 @@ def test_settings_that_rocksdb_refuses_are_an_error_of_configuration(tmp_path):
     options = settle_options(RocksDBSettings(block_size=8 << 30))
     with pytest.raises(ConfigurationError, match=r"RocksDB refuses its settings: .*block size"):
         Database(str(tmp_path), options, create=True)
+
+
+def test_without_a_limit_write_buffers_grow_apart_from_each_other(make_backend):
+    one, other = make_backend(), make_backend()
+    assert settle_options(RocksDBSettings()) is not settle_options(RocksDBSettings())
+    for backend in (one, other):
+        fill(backend, 200)
+        assert files_of(backend) == []
+
+
+def test_the_databases_of_a_slot_share_the_memory_that_it_has_for_them(make_backend):
+    size = 3 << 20
+    memory = slot_memory(size, 0.5)
+    assert memory is slot_memory(size, 0.5)
+    assert memory.write_buffers.get_buffer_size() == size // 3
+    one, other = (make_backend(memory_per_slot=size) for _ in range(2))
+    for _ in range(10):
+        for backend in (one, other):
+            fill(backend, 20)
+            wait_until(lambda: memory.write_buffers.get_usage() < size // 2, "write buffers are flushed")
+            wait_until(lambda: memory.cache.get_usage() < size, "the cache is within its limit")
+    assert files_of(one)
+    assert files_of(other)
+
+
+def test_the_part_of_write_buffers_can_be_chosen():
+    small, large = (slot_memory(6 << 20, ratio) for ratio in (0.1, 0.9))
+    assert small.write_buffers.get_buffer_size() == int((6 << 20) * 0.2 / 3)
+    assert large.write_buffers.get_buffer_size() == int((6 << 20) * 1.8 / 3)
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_indexes_and_filters_are_in_the_memory_of_the_slot_and_may_be_partitioned(make_backend, partitioned):
+    options = written_options(make_backend(memory_per_slot=4 << 20, partitioned_index_filters=partitioned))
+    assert options["cache_index_and_filter_blocks"] == "true"
+    assert options["partition_filters"] == str(partitioned).lower()
+    assert options["index_type"] == ("kTwoLevelIndexSearch" if partitioned else "kBinarySearch")
+    assert options["arena_block_size"] == str(int((4 << 20) / 3) // 32)
+
+
+def fill(backend, entries):
+    """Write values of 10,000 bytes that cannot be compressed."""
+    state = backend.get_or_create(ValueStateDescriptor("v", Types.PRIMITIVE_ARRAY(Types.BYTE())))
+    for backend.key in range(entries):
+        state.update(os.urandom(10_000))
+    backend._caches["v"].flush()
+
+
+def files_of(backend):
+    return [name for name in os.listdir(backend._database_directory) if name.endswith(".sst")]

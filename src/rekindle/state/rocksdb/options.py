@@ -6,10 +6,19 @@ four before they are compacted, so that a checkpoint finds most files in the one
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rocksdict import BlockBasedOptions, Cache, DBCompactionStyle, DBCompressionType, Options
+from rocksdict import (
+    BlockBasedIndexType,
+    BlockBasedOptions,
+    Cache,
+    DBCompactionStyle,
+    DBCompressionType,
+    Options,
+    WriteBufferManager,
+)
 
 from rekindle.exceptions import ConfigurationError
 from rekindle.state.rocksdb.settings import RocksDBSettings
@@ -18,6 +27,7 @@ _KIB = 1024
 _MIB = 1024 * _KIB
 _MEMTABLE_BLOOM = 0.03  # of a write buffer: new keys are not looked for in it
 _BLOOM_BITS = 10
+_ARENA_BLOCKS = 32  # so many of them are in the write buffers of a slot at least, so that none is flushed half empty
 _LOG_BYTES = _MIB
 _MANIFEST_BYTES = 4 * _MIB  # every checkpoint stores it again
 _COMPRESSIONS: dict[str, Callable[[], DBCompressionType]] = {
@@ -37,6 +47,34 @@ class RocksDBOptions:
 
     database: Options
     column: Options
+
+
+@dataclass(frozen=True, slots=True)
+class SlotMemory:
+    """Hold the memory that the databases of a slot share.
+
+    Attributes:
+        cache: The block cache; what write buffers take is taken off it.
+        write_buffers: Has write buffers flushed when they take too much.
+        write_buffer_bytes: How much that is.
+    """
+
+    cache: Cache
+    write_buffers: WriteBufferManager
+    write_buffer_bytes: int
+
+
+@functools.cache
+def slot_memory(size: int, write_buffer_ratio: float) -> SlotMemory:
+    """Return the memory of the slot that this process is; always the same.
+
+    Write buffers take up to half as much again as they are given, while they are flushed. So they are given two thirds
+    of their part, and the cache all but the other third: together that is never more than the whole.
+    """
+    cache = Cache(int(size * (3 - write_buffer_ratio) / 3))
+    write_buffer_bytes = int(size * 2 * write_buffer_ratio / 3)
+    manager = WriteBufferManager.new_write_buffer_manager_with_cache(write_buffer_bytes, False, cache)
+    return SlotMemory(cache, manager, write_buffer_bytes)
 
 
 @dataclass(slots=True)
@@ -99,7 +137,13 @@ def settle_options(settings: RocksDBSettings) -> RocksDBOptions:
         configured = getattr(settings, name)
         if configured is not None:
             setattr(values, name, configured)
-    database, column = _database_options(values), _column_options(values)
+    memory = None
+    if settings.memory_per_slot is not None:
+        memory = slot_memory(settings.memory_per_slot, settings.write_buffer_ratio)
+        # What stands in a write buffer from the start, such as its bloom filter, goes by its size.
+        values.write_buffer_size = min(values.write_buffer_size, memory.write_buffer_bytes)
+    database = _database_options(values, memory)
+    column = _column_options(values, memory, settings.partitioned_index_filters)
     factory = settings.options_factory
     if factory is not None:
         database = factory.create_db_options(database)
@@ -112,8 +156,10 @@ def plain_options() -> RocksDBOptions:
     return RocksDBOptions(Options(raw_mode=True), Options(raw_mode=True))
 
 
-def _database_options(values: _Values) -> Options:
+def _database_options(values: _Values, memory: SlotMemory | None) -> Options:
     options = Options(raw_mode=True)
+    if memory is not None:
+        options.set_write_buffer_manager(memory.write_buffers)
     options.create_if_missing(True)
     options.set_use_fsync(False)
     options.set_max_open_files(values.open_files)
@@ -127,7 +173,7 @@ def _database_options(values: _Values) -> Options:
     return options
 
 
-def _column_options(values: _Values) -> Options:
+def _column_options(values: _Values, memory: SlotMemory | None, partitioned: bool) -> Options:
     compression = _COMPRESSIONS.get(values.compression)
     if compression is None:
         raise ConfigurationError(
@@ -149,7 +195,17 @@ def _column_options(values: _Values) -> Options:
         options.set_level_compaction_dynamic_level_bytes(True)
     blocks = BlockBasedOptions()
     blocks.set_block_size(values.block_size)
-    blocks.set_block_cache(Cache(values.block_cache_size))
+    if memory is None:
+        blocks.set_block_cache(Cache(values.block_cache_size))
+    else:
+        blocks.set_block_cache(memory.cache)
+        blocks.set_cache_index_and_filter_blocks(True)  # else they are in no limit
+        blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
+        options.set_arena_block_size(min(values.write_buffer_size // 8, memory.write_buffer_bytes // _ARENA_BLOCKS))
+        if partitioned:
+            blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
+            blocks.set_partition_filters(True)
+            blocks.set_pin_top_level_index_and_filter(True)
     if values.bloom_filter:
         blocks.set_bloom_filter(_BLOOM_BITS, False)
         options.set_memtable_whole_key_filtering(True)

@@ -25,6 +25,11 @@ class RocksDBSettings:
         block_size: Bytes of a block.
         bloom_filter: Whether files have bloom filters.
         compression: A codec's name: none, snappy, lz4, zstd, …
+        memory_per_slot: Bytes of block cache and write buffers together, for all operators of a slot; None: each of
+            them has its own.
+        write_buffer_ratio: How much of that write buffers may take.
+        partitioned_index_filters: Whether indexes and filters of files are split up, with a small index of them in
+            memory; only with ``memory_per_slot``.
         background_threads: How many threads flush and compact.
         open_files: How many files may be open; -1: all.
         cache_entries: How many entries of a state are kept as Python objects in front of RocksDB; 0: none.
@@ -44,6 +49,9 @@ class RocksDBSettings:
     block_size: int | None = None
     bloom_filter: bool | None = None
     compression: str | None = None
+    memory_per_slot: int | None = None
+    write_buffer_ratio: float = 0.5
+    partitioned_index_filters: bool = False
     background_threads: int | None = None
     open_files: int | None = None
     cache_entries: int = DEFAULT_CACHE_ENTRIES

@@ -123,6 +123,9 @@ def _rocksdb(backend: EmbeddedRocksDBStateBackend, configuration: Configuration)
         block_size=get(RocksDBOptions.BLOCK_SIZE),
         bloom_filter=get(RocksDBOptions.USE_BLOOM_FILTER),
         compression=_compression(configuration),
+        memory_per_slot=get(RocksDBOptions.FIXED_MEMORY_PER_SLOT),
+        write_buffer_ratio=_write_buffer_ratio(configuration),
+        partitioned_index_filters=get(RocksDBOptions.PARTITIONED_INDEX_FILTERS),
         background_threads=get(RocksDBOptions.THREADS),
         open_files=get(RocksDBOptions.OPEN_FILES),
         cache_entries=get(RocksDBOptions.CACHE_ENTRIES),
@@ -131,6 +134,13 @@ def _rocksdb(backend: EmbeddedRocksDBStateBackend, configuration: Configuration)
         timers=_first(timers, get(RocksDBOptions.TIMER_SERVICE_FACTORY)) == "ROCKSDB",
         timer_cache_size=get(RocksDBOptions.TIMER_CACHE_SIZE),
     )
+
+
+def _write_buffer_ratio(configuration: Configuration) -> float:
+    ratio = configuration.get(RocksDBOptions.WRITE_BUFFER_RATIO)
+    if not 0 < ratio < 1:
+        raise ConfigurationError(f"{RocksDBOptions.WRITE_BUFFER_RATIO.key} is {ratio}; it must be between 0 and 1")
+    return ratio
 
 
 def _options_factory(backend: EmbeddedRocksDBStateBackend, configuration: Configuration) -> Any:
