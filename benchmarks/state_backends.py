@@ -1,9 +1,11 @@
-"""What an operation on keyed state costs: the heap beside a plain dict, RocksDB beside bare rocksdict; then whole jobs.
+"""What an operation on keyed state costs: the heap beside a plain dict, RocksDB beside bare rocksdict; then timers, in
+memory and in RocksDB; then whole jobs.
 
 Every primitive does the same work four ways: on a dict, on Rekindle's heap, on rocksdict with pickled values, on
 Rekindle's RocksDB (with the cache of Python objects in front of it, and without). All in one process, one after the
 other; the best of three rounds counts. Then the memory that the heap takes for a key is compared with that of a dict
-with equal keys and values, each in a process of its own; and the job of ``keyed_state.py`` runs on Spark with each
+with equal keys and values, each in a process of its own. Timers are set and fire while a number of them is set all the
+time; core time counts, of RocksDB's threads, too. Last, the job of ``keyed_state.py`` runs on Spark with each
 backend.
 
     python benchmarks/state_backends.py [--operations N] [--keys K] [--held K] [--records N] [--no-jobs]
@@ -21,6 +23,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import keyed_state
@@ -44,6 +47,8 @@ from rekindle.state.rocksdb.backend import RocksDBKeyedStateBackend
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state.snapshots import SnapshotRequest
 from rekindle.state.state_owner import StateOwner
+from rekindle.state.timer_store import TimerStore
+from rekindle.state.timers import TimerQueue
 
 LIST_LENGTH = 8
 
@@ -266,6 +271,44 @@ def _rocksdb(
         shutil.rmtree(directory, ignore_errors=True)
 
 
+# --- timers ----------------------------------------------------------------------------------------------------------
+
+
+def timers(held: int) -> None:
+    """Measure and print what it takes to set a timer and let it fire, and how much memory one takes."""
+    # In RocksDB, a fixed number of them takes as much, and all others next to none.
+    taken = _taken(partial(_fill, TimerQueue("timers", StateOwner("benchmark")), held, 1)) / held
+    print(f"\na timer in memory takes {taken:.0f} bytes; ns of core time for one that is set and fires")
+    print("{:>12}{:>14}{:>10}{:>10}{:>7}".format("set", "order", "memory", "RocksDB", "ratio"))
+    for count in (1_000, 10_000, 100_000, held):
+        for order, spread in (("as they fire", 1), ("at random", 7_919)):
+            memory, rocksdb = (_set_and_fired(in_rocksdb, count, spread) for in_rocksdb in (False, True))
+            print(f"{count:12,}{order:>14}{memory:10.0f}{rocksdb:10.0f}{memory / rocksdb:7.2f}", flush=True)
+
+
+def _fill(store: TimerStore, count: int, spread: int) -> TimerStore:
+    for number in range(count):
+        store.register(number, number * spread % count)
+    return store
+
+
+def _set_and_fired(in_rocksdb: bool, count: int, spread: int) -> float:
+    """Let as many timers fire and be set as are set all the time, or 200,000."""
+    settings, everything = RocksDBSettings(timers=in_rocksdb), KeyGroupRange(0, 127)
+    with tempfile.TemporaryDirectory(prefix="rekindle-benchmark-") as directory:
+        backend = RocksDBKeyedStateBackend(StateOwner("benchmark"), everything, 128, _now, directory, settings)
+        store = _fill(backend.timers("timers"), count, spread)
+        steps = max(count, 200_000)
+        started = time.process_time()
+        for number in range(steps):
+            key, timestamp = store.pop_due(1 << 60) or (0, 0)
+            store.register(key, count + timestamp if spread == 1 else timestamp + 1 + number * spread % count)
+        duration = time.process_time() - started
+        backend.close()
+        os.makedirs(directory, exist_ok=True)  # the backend has removed it
+    return duration / steps * 1e9
+
+
 # --- memory ----------------------------------------------------------------------------------------------------------
 
 
@@ -365,6 +408,7 @@ def main() -> None:
     warnings.simplefilter("ignore", DeprecationWarning)  # folding state
     primitives([(number * 7919) % args.keys for number in range(args.operations)])
     memory(args.held)
+    timers(args.held)
     if not args.no_jobs:
         jobs(args.records, 100_000)
 

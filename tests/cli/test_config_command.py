@@ -84,7 +84,7 @@ def test_what_has_no_effect_is_in_a_section_of_its_own_with_the_reason() -> None
         option.key for option in vars(AcceptedOptions).values() if isinstance(option, ConfigOption)
     }
     pool = shown["state.backend.rocksdb.memory.high-prio-pool-ratio"]
-    assert (pool["value"], pool["description"]) == (0.1, "RocksDB's Python library has caches of one priority.")
+    assert (pool["value"], pool["description"]) == ("0.1", "RocksDB's Python library has caches of one priority.")
     listed = rekindle_here("config", "--all").out
     section = listed[listed.index("Accepted, without effect") :]
     assert all(key in section for key in ("io.tmp.dirs", "jobmanager.rpc.address", "task.cancellation.timeout"))

@@ -29,6 +29,17 @@ def test_rocksdb_backend_has_flinks_defaults() -> None:
     assert backend.get_predefined_options() is PredefinedOptions.DEFAULT
     assert backend.get_options() is None
     assert backend.get_number_of_transfer_threads() == 4
+    assert not backend.is_priority_queue_state_type_set()
+
+
+def test_timers_of_the_rocksdb_backend_are_in_memory_unless_something_else_is_set() -> None:
+    kinds = EmbeddedRocksDBStateBackend.PriorityQueueStateType
+    backend = EmbeddedRocksDBStateBackend()
+    assert backend.get_priority_queue_state_type() is kinds.HEAP
+    backend.set_priority_queue_state_type(kinds.ROCKSDB)
+    assert backend.get_priority_queue_state_type() is kinds.ROCKSDB
+    with pytest.raises(TypeError, match="PriorityQueueStateType"):
+        backend.set_priority_queue_state_type("HEAP")  # type: ignore[arg-type]
 
 
 def test_rocksdb_backend_keeps_what_was_set() -> None:

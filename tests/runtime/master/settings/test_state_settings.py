@@ -254,6 +254,11 @@ class TestRocksDB:
                 f"{prefix}files__open": -1,
                 f"{prefix}checkpoint__transfer__thread__num": 6,
                 f"{prefix}ttl__compaction__filter__enabled": "false",
+                f"{prefix}memory__fixed-per-slot": "64 mb",
+                f"{prefix}memory__write-buffer-ratio": 0.25,
+                f"{prefix}memory__partitioned-index-filters": "true",
+                f"{prefix}timer-service__factory": "rocksdb",
+                f"{prefix}timer-service__cache-size": 12,
                 "rekindle__rocksdb__cache__entries": 0,
             }
         )
@@ -274,6 +279,11 @@ class TestRocksDB:
             cache_entries=0,
             ttl_compaction=False,
             transfer_threads=6,
+            memory_per_slot=64 << 20,
+            write_buffer_ratio=0.25,
+            partitioned_index_filters=True,
+            timers=True,
+            timer_cache_size=12,
         )
         assert found == expected
         unset = [field.name for field in fields(found) if getattr(found, field.name) == field.default]
@@ -296,6 +306,22 @@ class TestRocksDB:
         assert found.open_files == 100
         found = rocksdb(EmbeddedRocksDBStateBackend(), **keys)
         assert (found.directories, found.predefined, found.transfer_threads) == (("/file",), "FLASH_SSD_OPTIMIZED", 6)
+
+    def test_where_timers_are_is_for_the_program_and_then_for_the_configuration(self) -> None:
+        key = "state__backend__rocksdb__timer-service__factory"
+        kinds = EmbeddedRocksDBStateBackend.PriorityQueueStateType
+        assert not rocksdb().timers
+        assert rocksdb(EmbeddedRocksDBStateBackend(), **{key: "ROCKSDB"}).timers
+        backend = EmbeddedRocksDBStateBackend()
+        backend.set_priority_queue_state_type(kinds.ROCKSDB)
+        assert rocksdb(backend, **{key: "HEAP"}).timers
+        backend.set_priority_queue_state_type(kinds.HEAP)
+        assert not rocksdb(backend, **{key: "ROCKSDB"}).timers
+
+    @pytest.mark.parametrize("ratio", [0, 1, -0.5])
+    def test_write_buffers_cannot_have_all_of_the_memory_or_nothing(self, ratio: float) -> None:
+        with pytest.raises(ConfigurationError, match=r"memory\.write-buffer-ratio is .*between 0 and 1"):
+            rocksdb(**{"state__backend__rocksdb__memory__write-buffer-ratio": ratio})
 
     def test_the_cache_has_one_default(self) -> None:
         assert RocksDBOptions.CACHE_ENTRIES.default == DEFAULT_CACHE_ENTRIES == rocksdb().cache_entries
