@@ -18,6 +18,7 @@ from rekindle.exceptions import InvalidProgramError, StateAccessError
 from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateSpec
 from rekindle.state.kinds.state_kind import StateKind, kind_of
 from rekindle.state.namespace_timers import NamespaceTimerQueue
+from rekindle.state.plain_value_checks import PlainValueCheck, is_checked
 from rekindle.state.queryable_state import QueryableState
 from rekindle.state.restored_state import ClaimedBlocks, RestoredStates
 from rekindle.state.scope import NamespacedState, NamespaceScope, Scope
@@ -69,6 +70,7 @@ class KeyedStateBackend(ABC):
     """
 
     __slots__ = (
+        "_checks",
         "_registered",
         "_restored",
         "_sweeps",
@@ -100,6 +102,7 @@ class KeyedStateBackend(ABC):
         self.ttl_configs: dict[str, StateTtlConfig] = {}
         self._registered: dict[str, _Registered] = {}
         self._sweeps: list[tuple[str, TtlCleanup]] = []
+        self._checks: list[PlainValueCheck] = []
 
     # --- states ---
 
@@ -141,7 +144,14 @@ class KeyedStateBackend(ABC):
         """Get ready for records of these keys; called by the operator before a chunk of records, if it wants to."""
 
     def after_chunk(self, records: int) -> None:
-        """Do what is to be done from time to time; called by the operator between chunks of records."""
+        """Do what is to be done from time to time; called by the operator between chunks of records.
+
+        Raises:
+            SerializationError: A state has a value of another type than the one declared.
+        """
+        if self.key is not NO_KEY:
+            for check in self._checks:
+                check.check(self.key)
         for name, cleanup in self._sweeps:
             self.sweep(name, cleanup.per_record * records, cleanup)
 
@@ -173,9 +183,24 @@ class KeyedStateBackend(ABC):
         serializers.stored(self.owner.state(name))  # raises now, rather than at the first snapshot
         state = kind.open(descriptor, self._primitives(descriptor, kind, serializers, scope))
         self._restored.claim(name)
+        self._check_values(descriptor, kind, serializers, namespaced)
         created = self._registered[name] = _Registered(descriptor, kind, serializers, state, scope)
         self._publish(created, descriptor)
         return created
+
+    def _check_values(
+        self, descriptor: StateDescriptor, kind: StateKind[Any], serializers: StateSerializers, namespaced: bool
+    ) -> None:
+        """Look at values of the state between chunks, if its type is one that allows it."""
+        name = descriptor.get_name()
+        held = self._held_objects(name)
+        ttl = name in self.ttl_configs
+        if held is not None and is_checked(StateSpec(name, kind, ttl, namespaced), serializers.value):
+            self._checks.append(PlainValueCheck(self.owner.state(name), serializers.value, ttl, held))
+
+    def _held_objects(self, name: str) -> Callable[[Any], Any] | None:
+        """Return what finds the object that a state has for a key and that is not written yet; None: there are none."""
+        return None
 
     def _publish(self, registered: _Registered, descriptor: StateDescriptor) -> None:
         """Let clients query a state, if its descriptor says so; once."""

@@ -124,6 +124,9 @@ class HeapKeyedStateBackend(KeyedStateBackend):
         if table is not None:
             table.read_back.check(block)
 
+    def _held_objects(self, name: str) -> Callable[[Any], Any]:
+        return self._tables[name].entries.get
+
     def _leaves_out(self, name: str) -> bool:
         """Return whether whole snapshots of a state leave out what has expired."""
         config = self.ttl_configs.get(name)

@@ -194,6 +194,10 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         except SerializationError as error:
             raise StateMigrationException(f"{name} cannot be migrated: {error}") from error
 
+    def _held_objects(self, name: str) -> Callable[[Any], Any]:
+        cache = self._caches[name]
+        return lambda key: cache.dirty.get(key)
+
     def _cleanup(self, config: StateTtlConfig) -> TtlCleanup | None:
         strategy = config.get_cleanup_strategies().get_rocksdb_compact_filter_cleanup_strategy()
         if strategy is None or not self._settings.ttl_compaction:
