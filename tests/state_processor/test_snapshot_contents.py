@@ -12,7 +12,17 @@ from weakref import WeakValueDictionary
 
 import pytest
 
+from rekindle.checkpoint.storage import LocalCheckpointFiles
+from rekindle.common import Types
 from rekindle.contracts.key_groups import KeyGroupRange
+from rekindle.datastream import StreamExecutionEnvironment
+from rekindle.datastream.operators import (
+    AbstractStreamOperator,
+    InternalTimer,
+    OneInputStreamOperator,
+    StreamRecord,
+    Triggerable,
+)
 from rekindle.datastream.window import TimeWindow
 from rekindle.exceptions import StateNotFoundError, StateRestoreError
 from rekindle.serialization.classes import class_names
@@ -22,6 +32,8 @@ from rekindle.state_processor.contents import SnapshotContents, contents_of
 from rekindle.state_processor.description import OperatorDescription, describe
 from rekindle.state_processor.key_search import FoundEntry, FoundTimer, find_key
 from rekindle.state_processor.snapshot import Snapshot
+from rekindle.state_processor.state_entries import StateEntries
+from support.in_process_job import InProcessJob, collect
 from support.snapshot_job import BACKENDS, OTHERS, RECORDS, USERS, expected, take_snapshot
 
 EVERYBODY = [*USERS, *OTHERS]
@@ -220,3 +232,39 @@ def test_looking_into_snapshots_needs_no_spark() -> None:
     modules = "rekindle.cli.app, rekindle.cli.state_views, rekindle.state_processor"
     program = f"import sys, {modules}; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+class Quiet(AbstractStreamOperator, OneInputStreamOperator, Triggerable):
+    """Set a timer for each record, in a service that has a name."""
+
+    def open(self) -> None:
+        self.timers = self.get_internal_timer_service("quiet", None, self)
+
+    def process_element(self, record: StreamRecord[int]) -> None:
+        self.timers.register_event_time_timer(None, record.value)
+
+    def on_event_time(self, timer: InternalTimer) -> None:
+        pass
+
+    def on_processing_time(self, timer: InternalTimer) -> None:
+        pass
+
+
+@pytest.mark.parametrize("backend", ["heap", "rocksdb", "rocksdb with timers"])
+def test_timers_of_a_named_service(tmp_path: Path, backend: str) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    keyed = env.from_collection(list(range(100))).key_by(lambda value: value % 7, Types.LONG())
+    collect(keyed.transform("quiet", Types.LONG(), Quiet()).uid("quiet"))
+    with InProcessJob(env, 2, files=LocalCheckpointFiles(str(tmp_path)), backend=BACKENDS[backend]) as job:
+        job.run_epoch(80)
+        snapshot = Snapshot(job.checkpoint())
+    operator = describe(snapshot).operator("quiet")
+    assert operator.keyed_states == []
+    assert [(each.domain, each.service, each.entries) for each in operator.timers] == [("event", "quiet", 80)]
+    with contents_of(snapshot) as contents:
+        timers = list(contents.timers("quiet"))
+        rows = list(StateEntries(contents, "quiet", "_event-time-timers/quiet").rows())
+        found = list(find_key(contents, "quiet", "3"))
+    assert {(timer.key, timer.timestamp, timer.service) for timer in timers} == {(n % 7, n, "quiet") for n in range(80)}
+    assert sorted(row["timestamp"] for row in rows) == list(range(80))
+    assert {item.timer.timestamp for item in found if isinstance(item, FoundTimer)} == set(range(3, 80, 7))

@@ -187,7 +187,14 @@ def _state_rows(operator: OperatorDescription) -> Iterable[tuple[str, str, str, 
         yield state.name, _kind(state), state.key_type, _value_type(state), entries, size
     for timers in operator.timers:
         kind = f"{timers.domain}-time timers"
-        yield "", kind, timers.key_type, timers.namespace_type, str(timers.entries), formats.size(timers.size)
+        yield (
+            timers.service,
+            kind,
+            timers.key_type,
+            timers.namespace_type,
+            str(timers.entries),
+            formats.size(timers.size),
+        )
     for listed in operator.operator_states:
         items = str(sum(listed.items))
         kind = "broadcast" if listed.mode == "broadcast" else f"{listed.mode} list"

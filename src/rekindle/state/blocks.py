@@ -25,7 +25,12 @@ RAW_STATE = "_raw"
 EVENT_TIMERS = "_event-time-timers"
 PROCESSING_TIMERS = "_processing-time-timers"
 RESERVED_NAMES = frozenset({RAW_STATE, EVENT_TIMERS, PROCESSING_TIMERS})
-"""The names of such blocks, which no state may have."""
+"""The names of such blocks, which no state may have; those of a timer service have its name behind a slash."""
+
+
+def is_reserved(name: str) -> bool:
+    """Return whether a name is that of blocks which are no state of a backend."""
+    return name.partition("/")[0] in RESERVED_NAMES
 
 
 @dataclass(frozen=True, slots=True)

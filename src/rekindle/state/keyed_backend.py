@@ -15,7 +15,7 @@ from rekindle.contracts.state import (
     StateTtlConfig,
 )
 from rekindle.exceptions import InvalidProgramError, StateAccessError
-from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateSpec
+from rekindle.state.blocks import KeyGroupBlock, StateSpec, is_reserved
 from rekindle.state.kinds.state_kind import StateKind, kind_of
 from rekindle.state.namespace_timers import NamespaceTimerQueue
 from rekindle.state.plain_value_checks import PlainValueCheck, is_checked
@@ -173,7 +173,7 @@ class KeyedStateBackend(ABC):
                 )
             self._publish(known, descriptor)
             return known
-        if name in RESERVED_NAMES:
+        if is_reserved(name):
             raise InvalidProgramError(
                 f"state name {name!r} of operator {self.owner.name!r} is Rekindle's own; choose another"
             )

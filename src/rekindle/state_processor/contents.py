@@ -19,7 +19,7 @@ from rekindle.exceptions import SerializationError, StateNotFoundError, StateRes
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
 from rekindle.serialization.encodings.stand_ins import stand_ins_for_missing_classes
 from rekindle.state.block_decoding import BlockDecoder
-from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, RAW_STATE, RESERVED_NAMES, KeyGroupBlock
+from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, RAW_STATE, KeyGroupBlock, is_reserved
 from rekindle.state.kinds.state_kind import kind_named
 from rekindle.state.namespace_timers import decode_timers
 from rekindle.state.operator_state.encoding import broadcast_pairs
@@ -60,15 +60,24 @@ class Timer:
         timestamp: When it is due, in milliseconds.
         key: Its key.
         namespace: Its namespace, a window for instance; None where there are none.
+        service: The name of its timer service, in a custom operator; nothing in others.
     """
 
     domain: str
     timestamp: int
     key: Any
     namespace: Any = None
+    service: str = ""
 
 
-TIMER_DOMAINS = {EVENT_TIMERS: "event", PROCESSING_TIMERS: "processing"}
+_TIMER_DOMAINS = {EVENT_TIMERS: "event", PROCESSING_TIMERS: "processing"}
+
+
+def timer_domain(name: str) -> tuple[str, str] | None:
+    """Return the time domain and the timer service of timers, by what they are called; None: it names no timers."""
+    kind, _, service = name.partition("/")
+    domain = _TIMER_DOMAINS.get(kind)
+    return None if domain is None else (domain, service)
 
 
 class SnapshotContents:
@@ -104,15 +113,17 @@ class SnapshotContents:
         operator = self.snapshot.operator(uid)
         for old, piece in pieces(operator, key_groups):
             state = RestoredKeyedState()
-            for domain in TIMER_DOMAINS:
-                self._add_stored_timers(state, uid, old, piece, domain)
-                self.reader.add_blocks(state, uid, old, piece, domain)
+            for name in filter(timer_domain, operator.keyed_states):
+                self._add_stored_timers(state, uid, old, piece, name)
+                self.reader.add_blocks(state, uid, old, piece, name)
             for block in state.timers:
                 assert block.serializers is not None
                 with stand_ins_for_missing_classes():
                     timers = decode_timers(block, self._serializers(block.serializers))
+                found = timer_domain(block.state)
+                assert found is not None
                 for key, namespace, timestamp in timers:
-                    yield Timer(TIMER_DOMAINS[block.state], timestamp, key, namespace)
+                    yield Timer(found[0], timestamp, key, namespace, found[1])
 
     def raw_keyed(self, uid: str, key_groups: KeyGroupRange | None = None) -> Iterator[tuple[int, bytes]]:
         """Yield what an operator wrote itself, by key group."""
@@ -172,8 +183,8 @@ class SnapshotContents:
             StateNotFoundError: There is no such operator, or it has no such state.
         """
         operator = self.snapshot.operator(uid)
-        if state not in operator.keyed_states or state in RESERVED_NAMES:
-            known = [repr(name) for name in operator.keyed_states if name not in RESERVED_NAMES]
+        if state not in operator.keyed_states or is_reserved(state):
+            known = [repr(name) for name in operator.keyed_states if not is_reserved(name)]
             raise StateNotFoundError(
                 f"operator {uid!r} has no keyed state {state!r} in {self.snapshot.stored.describe()}; "
                 f"it has {', '.join(known) or 'none'}"

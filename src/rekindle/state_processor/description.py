@@ -9,9 +9,9 @@ from typing import Any
 
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SourcePosition
 from rekindle.checkpoint.snapshot_file import KeyedStateIndex, ListStateIndex, SnapshotIndex
-from rekindle.state.blocks import RAW, RESERVED_NAMES, TIMERS
+from rekindle.state.blocks import RAW, TIMERS, is_reserved
 from rekindle.state.state_serializers import PICKLED, StoredSerializers
-from rekindle.state_processor.contents import TIMER_DOMAINS, SnapshotContents, contents_of
+from rekindle.state_processor.contents import SnapshotContents, contents_of, timer_domain
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.stored_types import readable_serializers, type_name
 
@@ -52,13 +52,14 @@ class KeyedStateDescription:
 
 @dataclass(slots=True)
 class TimersDescription:
-    """Describe the timers of an operator in one time domain."""
+    """Describe the timers of an operator in one time domain, and in a custom operator of one timer service."""
 
     domain: str
     key_type: str
     namespace_type: str
     entries: int = 0
     size: int = 0
+    service: str = ""
 
 
 @dataclass(slots=True)
@@ -205,7 +206,7 @@ class _Describing:
                 self._add_keyed(index, last=reader.independent_files)
             self._add_keyed(last, last=True)
         for name in operator.keyed_states:  # asked for, and empty
-            if name not in RESERVED_NAMES:
+            if not is_reserved(name):
                 self._keyed.setdefault(name, KeyedStateDescription(name, "", "", ""))
         for name, state in operator.list_states.items():
             self._lists.setdefault(name, OperatorStateDescription(name, state.mode, "", "", [])).items = state.counts
@@ -286,8 +287,10 @@ class _Describing:
         timers.size += size
 
     def _timers_of(self, name: str, stored: StoredSerializers) -> TimersDescription:
-        names = type_name(stored.key), type_name(stored.namespace)
-        return self._timers.setdefault(name, TimersDescription(TIMER_DOMAINS[name], *names))
+        found = timer_domain(name)
+        assert found is not None
+        made = TimersDescription(found[0], type_name(stored.key), type_name(stored.namespace), service=found[1])
+        return self._timers.setdefault(name, made)
 
     def _add_list(self, state: ListStateIndex) -> None:
         stored = next((part.serializers for part in state.parts), ())

@@ -9,7 +9,7 @@ from typing import Any
 from rekindle.checkpoint.metadata import OperatorMetadata
 from rekindle.checkpoint.snapshot_file import SnapshotIndex
 from rekindle.contracts.key_groups import KeyGroupRange
-from rekindle.state.blocks import RESERVED_NAMES
+from rekindle.state.blocks import is_reserved
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.key_text import keys_meant
 from rekindle.state.state_serializers import StoredSerializers
@@ -49,7 +49,7 @@ def find_key(
         StateNotFoundError: There is no such operator or state.
     """
     operator = contents.snapshot.operator(uid)
-    names = [name for name in operator.keyed_states if name not in RESERVED_NAMES]
+    names = [name for name in operator.keyed_states if not is_reserved(name)]
     if state is not None:
         contents.keyed_operator(uid, state)
         names = [state]

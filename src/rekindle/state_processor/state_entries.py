@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.exceptions import ConfigurationError, StateNotFoundError
-from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, RAW_STATE, RESERVED_NAMES
+from rekindle.state.blocks import RAW_STATE, is_reserved
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.state.plain_values import RawBytes
-from rekindle.state_processor.contents import TIMER_DOMAINS, SnapshotContents
+from rekindle.state_processor.contents import SnapshotContents, timer_domain
 
 Row = dict[str, Any]
 
@@ -51,13 +51,13 @@ class StateEntries:
 
     def rows(self) -> Iterator[Row]:
         """Return the entries, lazily."""
-        if self.state in (EVENT_TIMERS, PROCESSING_TIMERS):
+        if timer_domain(self.state) is not None:
             return self._timers()
         if self.state == RAW_STATE:
             raw = self.contents.raw_keyed(self.uid)
             return ({"key group": group, "value": RawBytes(data)} for group, data in raw)
         operator = self.contents.snapshot.operator(self.uid)
-        if self.state in operator.keyed_states and self.state not in RESERVED_NAMES:
+        if self.state in operator.keyed_states and not is_reserved(self.state):
             return self._keyed()
         if operator.list_states[self.state].mode is DistributionMode.BROADCAST:
             pairs = self.contents.broadcast_entries(self.uid, self.state)
@@ -77,6 +77,6 @@ class StateEntries:
 
     def _timers(self) -> Iterator[Row]:
         for timer in self.contents.timers(self.uid):
-            if timer.domain == TIMER_DOMAINS[self.state]:
+            if (timer.domain, timer.service) == timer_domain(self.state):
                 row = {"key": timer.key, "timestamp": timer.timestamp}
                 yield row if timer.namespace is None else {**row, "namespace": timer.namespace}
