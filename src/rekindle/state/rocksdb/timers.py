@@ -48,7 +48,7 @@ _NO_MATTER = 1  # the number of key groups, which are read here and not computed
 class TimerTable(WriteBuffer):
     """Read and write the timers of one name in the database; changes are gathered, and written before a read."""
 
-    __slots__ = ("_codec", "_column", "_database", "_layout", "_name", "_unwritten")
+    __slots__ = ("_codec", "_column", "_database", "_layout", "_name", "_nothing", "_unwritten")
 
     def __init__(self, database: Database, name: str, max_parallelism: int, serializers: StateSerializers) -> None:
         """Give access to timers that are in the database.
@@ -65,6 +65,7 @@ class TimerTable(WriteBuffer):
         self._column: Rdict = database.timer_column(name)
         self._layout = Layout(max_parallelism, namespaced)
         self._codec = Codec(False, serializers, namespaced=namespaced)
+        self._nothing = self._codec.encode(None)  # stands behind a database key that says all
         self._unwritten: dict[bytes, bytes | None] = {}
 
     # --- single timers ---
@@ -76,7 +77,7 @@ class TimerTable(WriteBuffer):
     def put(self, key: Any, timestamp: int) -> None:
         """Add a timer, unless it is there."""
         prefix, exact = self._layout.place(key)
-        data = self._codec.encode(None) if exact else self._codec.encode_with_key(key, None)
+        data = self._nothing if exact else self._codec.encode_with_key(key, None)
         self._change(prefix[:KEY_GROUP_BYTES] + _TIME.pack(timestamp + _SIGN) + prefix[KEY_GROUP_BYTES:], data)
 
     def remove(self, key: Any, timestamp: int) -> None:
@@ -175,12 +176,12 @@ class TimerTable(WriteBuffer):
             yield group, (self._timer(*entry) for entry in entries)
 
     def _timer(self, database_key: bytes, data: bytes) -> tuple[Any, int]:
+        timestamp = _timestamp_of(database_key)
+        if data == self._nothing:
+            return self._layout.scope_key(database_key[:KEY_GROUP_BYTES] + database_key[_TIME_END:]), timestamp
         known = self._codec.key_in(data)
-        if known is None:
-            key = self._layout.scope_key(database_key[:KEY_GROUP_BYTES] + database_key[_TIME_END:])
-        else:
-            key = known[0]
-        return key, _timestamp_of(database_key)
+        assert known is not None
+        return known[0], timestamp
 
     # --- what is not written yet ---
 
