@@ -138,7 +138,7 @@ class TestLevels:
 
 class TestConversions:
     def chained(self, program: Program) -> set[tuple[int, int]]:
-        return chained_edges(program.nodes, settle_partitioners(program.nodes, program.parallelism(), ())[0])
+        return chained_edges(program.nodes, program.parallelism())
 
     def test_functions_that_follow_each_other_are_chained(self) -> None:
         program = Program()
@@ -152,6 +152,19 @@ class TestConversions:
     def test_an_operator_may_refuse_to_be_chained(self, settings: dict[str, Any]) -> None:
         program = Program()
         program.map((program.map((program.source(), FORWARD)), FORWARD), **settings)
+        assert self.chained(program) == set()
+
+    def test_an_exchange_that_only_rekindle_needs_converts_nothing(self) -> None:
+        program = Program()
+        mapped = program.map((program.rows(), FORWARD))
+        timed = program.add("timed", Watermarks(), (StreamEdge(mapped.id, FORWARD),))
+        settled, _ = settle_partitioners(program.nodes, program.parallelism(), ())
+        assert settled[timed.id] == [REBALANCE]
+        assert self.chained(program) == {(timed.id, 0)}
+
+    def test_a_change_of_parallelism_is_not_chained(self) -> None:
+        program = Program()
+        program.map((program.map((program.source(), FORWARD)), FORWARD), parallelism=1)
         assert self.chained(program) == set()
 
     def test_two_readers_are_not_chained(self) -> None:

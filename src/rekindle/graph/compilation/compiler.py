@@ -37,7 +37,7 @@ def compile_job(
     settled = settle_parallelism(nodes, parallelism, max_parallelism)
     by_columns = find_column_paths(nodes, settled, bodies, columns)
     partitioners, levels = settle_partitioners(nodes, settled, bodies, by_columns.fused)
-    conversions = settle_conversions(nodes, chained_edges(nodes, partitioners))
+    conversions = settle_conversions(nodes, chained_edges(nodes, settled))
     edges: list[JobEdge] = []
     for node in nodes:
         for index, (edge, partitioner) in enumerate(zip(node.inputs, partitioners[node.id], strict=True)):

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from rekindle.graph.partitioning import Partitioner, Partitioning
+from rekindle.graph.compilation.parallelism import Parallelism
+from rekindle.graph.partitioning import Partitioning
 from rekindle.graph.stream_graph import Chaining, StreamEdge, StreamNode, of_source
 from rekindle.types.typeinfo import PickledBytesTypeInfo, TypeInformation
 
@@ -26,16 +27,18 @@ class Conversion(NamedTuple):
     typed_keys: bool
 
 
-def chained_edges(
-    nodes: Sequence[StreamNode], partitioners: Mapping[int, Sequence[Partitioner]]
-) -> set[tuple[int, int]]:
-    """Return the edges between operators that PyFlink chains, by their target and their place among its inputs."""
+def chained_edges(nodes: Sequence[StreamNode], parallelism: Mapping[int, Parallelism]) -> set[tuple[int, int]]:
+    """Return the edges between operators that PyFlink chains, by their target and their place among its inputs.
+
+    Rekindle may have an exchange there, behind what Spark reads for instance: it converts nothing either.
+    """
     consumers = Counter(edge.source for node in nodes for edge in node.inputs)
     return {
         (node.id, 0)
         for node in nodes
         if len(node.inputs) == 1
-        and partitioners[node.id][0].kind is Partitioning.FORWARD
+        and node.inputs[0].partitioner.kind is Partitioning.FORWARD
+        and parallelism[node.inputs[0].source].parallelism == parallelism[node.id].parallelism
         and consumers[node.inputs[0].source] == 1
         and may_be_chained(nodes[node.inputs[0].source], node.inputs[0], node)
     }
