@@ -273,6 +273,25 @@ class TestTypedRecords:
         same(build, [rows(v=[1 << 32, 0, 5, (1 << 32) + 5])], "columns")
 
 
+class TupleTime(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return value[1]  # type: ignore[no-any-return]
+
+
+def test_timestamps_come_from_records_that_are_not_converted_yet() -> None:
+    """As in PyFlink, which chains the two functions; without columns there is an exchange in between."""
+
+    def build(stream: Any) -> Any:
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(TupleTime())
+        typed = stream.map(lambda r: (r.k, r.t), Types.TUPLE([Types.LONG(), Types.BYTE()]))
+        keyed = typed.assign_timestamps_and_watermarks(strategy).key_by(lambda r: r[0])
+        windowed = keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(100)))
+        return windowed.reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+    found = same(build, [rows(t=[10, 120, 128, 300])])
+    assert found == [exact(record) for record in [(1, 10), (1, 120 - 128), (1, 300 - 256)]]
+
+
 class TestGaps:
     LATE = OutputTag("late")
 
