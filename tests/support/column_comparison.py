@@ -187,10 +187,9 @@ class _Stopping:
 
     def run(self) -> None:
         """Wait for all rows to be read, and stop."""
-        while not self._env.cluster.waits.wait(0.002):
-            if self.over.is_set():
+        while self._env.master is None or not self._env.cluster.waits.is_set():
+            if self.over.wait(0.002):
                 return
-        assert self._env.master is not None
         self.savepoint = self._env.master.stop_with_savepoint(self._directory, False).result(60)
 
 
