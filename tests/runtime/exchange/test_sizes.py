@@ -255,8 +255,8 @@ def test_portions_grow_to_whole_chunks_where_records_are_small() -> None:
         real = running.operator.process
         running.operator.process = lambda chunk: (processed.append(len(chunk.values)), real(chunk))[1]  # type: ignore[method-assign]
         job.run_to_end()
-    assert processed[:9] == [16 << doubled for doubled in range(9)]
-    assert set(processed[13:]) <= {10_000}, "as many as are polled at once"
+    assert processed[:13] == [1 << doubled for doubled in range(13)]
+    assert set(processed[17:]) <= {10_000}, "as many as are polled at once"
 
 
 def test_a_row_of_sparks_takes_the_largest_record() -> None:
