@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from rekindle.columns.arrow_records import found_array
 from rekindle.common import Time, Types, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner
 from rekindle.datastream import AggregateFunction, OutputTag
@@ -292,6 +293,21 @@ def test_timestamps_come_from_records_that_are_not_converted_yet() -> None:
     assert found == [exact(record) for record in [(1, 10), (1, 120 - 128), (1, 300 - 256)]]
 
 
+class FarTime(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return value.t + (1 << 63)  # type: ignore[no-any-return]
+
+
+def test_a_timestamp_of_more_than_64_bits_is_named_where_it_was_given() -> None:
+    def build(stream: Any) -> Any:
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(FarTime())
+        keyed = stream.assign_timestamps_and_watermarks(strategy).key_by(lambda r: r.k)
+        return keyed.window(TumblingEventTimeWindows.of(Time.seconds(1))).reduce(max)
+
+    found = same(build, [rows(t=[421])], "columns")
+    assert "the timestamp of a record was given as 9223372036854776229" in found
+
+
 class TestGaps:
     LATE = OutputTag("late")
 
@@ -441,6 +457,28 @@ class TestBatches:
     def test_others_have_the_types_of_their_values(self, field: str) -> None:
         found = self.types(lambda s: s.map(lambda r: (r.k, r.i, r[field])).key_by(lambda p: p[0]))
         assert {types.split("; ")[1] for types in found} == {"f1 int64", "f1 null"}, "null where there are no others"
+
+    def test_decimals_have_one_type_whatever_digits_a_batch_has(self) -> None:
+        from rekindle.datastream import KeyedBatchFunction
+
+        class Kinds(KeyedBatchFunction):
+            def process_batch(self, batch: Any, ctx: Any) -> Any:
+                return pa.record_batch([[f"{batch.schema.field(1).type} of {ctx.keys.type}"]], names=["t"])
+
+        def build(stream: Any) -> Any:
+            half = decimal.Decimal("0.5")
+            given = stream.map(lambda r: (r.k, decimal.Decimal(r.v) if r.v > 9 else half, decimal.Decimal(r.v) / 8))
+            return given.key_by(lambda p: p[2]).process_batches(Kinds())
+
+        found = [
+            outcome(build, [rows(v=[1]), rows(v=[12_345]), rows(v=[3, 77])], columns)[0] for columns in (True, False)
+        ]
+        assert found[0] == found[1]
+        assert {row[2][0][1] for row in found[0]} == {"decimal128(38, 18) of decimal128(38, 18)"}
+
+    def test_decimals_that_are_longer_have_the_type_that_they_need(self) -> None:
+        long = decimal.Decimal("0.1234567890123456789")
+        assert found_array([long, None]).to_pylist() == [long, None]
 
     def test_keys_have_the_types_of_their_values(self) -> None:
         from rekindle.datastream import KeyedBatchFunction

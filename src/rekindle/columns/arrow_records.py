@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ _ARROW = {
     BasicType.FLOAT: pa.float32(),
     BasicType.DOUBLE: pa.float64(),
 }
+_DECIMAL = pa.decimal128(38, 18)
 
 
 def arrow_type(type_info: TypeInformation | None) -> pa.DataType | None:
@@ -48,7 +50,19 @@ def as_array(values: Sequence[Any], kind: pa.DataType | None) -> pa.Array:
         fields = [kind.field(place) for place in range(kind.num_fields)]
         parts = [as_array(part, field.type) for part, field in zip(columns, fields, strict=True)]
         return pa.StructArray.from_arrays(parts, fields=fields, mask=mask)
-    return pa.array(values, kind)
+    return found_array(values) if kind is None else pa.array(values, kind)
+
+
+def found_array(values: Sequence[Any]) -> pa.Array:
+    """Return Python's values as an array of the type that they have.
+
+    Decimals have the one that Spark gives them, if they fit into it: else the longest of a batch would decide.
+    """
+    array = pa.array(values)
+    if pa.types.is_decimal(array.type):
+        with suppress(pa.ArrowInvalid):
+            return pa.array(values, _DECIMAL)
+    return array
 
 
 def as_values(array: pa.Array | Sequence[Any]) -> list[Any]:

@@ -125,10 +125,7 @@ class EventTime:
 
     def _observe(self, timestamps: list[int | None] | None) -> None:
         if self.strategy.kind is not WatermarkKind.NONE and timestamps is not None:
-            highest = _highest(timestamps)
-            if highest > MAX_WATERMARK:
-                milliseconds(highest, "the timestamp of a record")  # raises
-            self._highest = max(self._highest, highest)
+            self._highest = max(self._highest, highest_of(timestamps))
 
     @at_record("value", timestamp="stamp")
     def _show(self, values: list[Any], timestamps: list[int | None] | None) -> list[tuple[int, int, bool]]:
@@ -174,13 +171,19 @@ class EventTime:
         return self._generator
 
 
-def _highest(timestamps: list[int | None]) -> int:
-    """Return the highest timestamp that there is. Mostly all are there, and max alone takes a third of the time."""
-    try:
+def highest_of(timestamps: list[int | None]) -> int:
+    """Return the highest timestamp that there is.
+
+    Raises:
+        InvalidArgumentError: It does not fit into 64 bits.
+    """
+    try:  # mostly all are there, and max alone takes a third of the time
         highest: int | None = max(timestamps, default=None)  # type: ignore[type-var]
     except TypeError:
         highest = max((stamp for stamp in timestamps if stamp is not None), default=None)
-    return MIN_WATERMARK if highest is None else highest
+    if highest is None:
+        return MIN_WATERMARK
+    return highest if highest <= MAX_WATERMARK else milliseconds(highest, "the timestamp of a record")  # raises
 
 
 class _Output(WatermarkOutput):

@@ -12,6 +12,7 @@ from rekindle.columns.arrow_records import (
     as_array,
     as_values,
     batch_of,
+    found_array,
     inferred,
     record_batch,
     rows_of,
@@ -114,9 +115,9 @@ class _Context(KeyedBatchFunction.Context):
             return pa.StructArray.from_arrays(columns, names=[f"f{place}" for place in range(len(columns))])
         keys = chunk.keys or []
         if keys and isinstance(keys[0], tuple):
-            parts = [pa.array(part) for part in zip(*keys, strict=True)]
+            parts = [found_array(part) for part in zip(*keys, strict=True)]
             return pa.StructArray.from_arrays(parts, names=[f"f{place}" for place in range(len(parts))])
-        return pa.array(keys)
+        return found_array(keys)
 
     @property
     def timestamps(self) -> pa.Array | None:
@@ -193,4 +194,4 @@ class _BatchValueState(BatchValueState):
 def _typed(keys: pa.Array) -> pa.Array:
     """Return a column of keys with the type that follows from the keys, however they came."""
     typed = inferred(keys)
-    return pa.array(column_values(keys)) if typed is None else typed
+    return found_array(column_values(keys)) if typed is None else typed

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rekindle.columns.chains import ColumnChain
 from rekindle.contracts.key_groups import subtask_of_key_group
+from rekindle.contracts.time.watermark_strategy import WatermarkKind
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.transformations.one_input import TimestampsAndWatermarksTransformation
 from rekindle.runtime.chunk import Chunk
@@ -14,7 +15,7 @@ from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.payload import Passed
 from rekindle.runtime.exchange.writers import keys_of, unhashable_key
 from rekindle.runtime.operators.building import OperatorBuilder
-from rekindle.runtime.operators.event_time import extracted
+from rekindle.runtime.operators.event_time import extracted, highest_of
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator
 from rekindle.runtime.slot.failure import blaming
 from rekindle.state.key_hash import key_group_of
@@ -95,9 +96,11 @@ class ColumnInput:
             node = self._nodes[node_id]
             with blaming(node):
                 if isinstance(node.transformation, TimestampsAndWatermarksTransformation):
-                    assigner = node.transformation.strategy.timestamp_assigner
-                    assert assigner is not None
-                    stamps = extracted(assigner, chunk)
+                    strategy = node.transformation.strategy
+                    assert strategy.timestamp_assigner is not None
+                    stamps = extracted(strategy.timestamp_assigner, chunk)
+                    if strategy.kind is not WatermarkKind.NONE:
+                        highest_of(stamps)  # raises if one is too high
                     chunk = Chunk(chunk.values, stamps)
                     self._see_all(stamps)
                 else:
