@@ -44,9 +44,9 @@ ON_SPARK = tuple(f"tests/{name}" for name in ("browser", "chaos", "docs", "integ
 SERVICES = "tests/services"  # with a Kafka broker, a database, an object store
 PARTS = (
     ("tests/runtime",),
+    ("tests/cli", "tests/rest", "tests/checkpoint", "tests/ha"),
     ("tests/state",),
     ("tests/serialization", "tests/evolution"),
-    ("tests/cli", "tests/rest", "tests/checkpoint", "tests/ha"),
 )
 QUICK = (
     ("tests/checkpoint", "tests/ha", "tests/graph", "tests/runtime/master/attempts/test_attempt_machine.py"),
@@ -197,11 +197,11 @@ def everything(directory: str) -> list[Part]:
     return [
         Part("lint", (make("lint"),), required=True),
         on_spark,
-        pytest_part("drivers", directory, *DRIVERS),
-        pytest_part("services", directory, SERVICES),
-        Part("smoke on the oldest Spark", smoke, reports=reports),
         pytest_part("all others", directory, "-m", "not spark", *elsewhere, *without),
+        pytest_part("services", directory, SERVICES),
+        pytest_part("drivers", directory, *DRIVERS),
         *(pytest_part(named(part), directory, "-m", "not spark", *part) for part in PARTS),
+        Part("smoke on the oldest Spark", smoke, reports=reports),
     ]
 
 

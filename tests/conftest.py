@@ -115,9 +115,9 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def standing_still() -> Iterator[None]:
-    """Let the modules of the program be looked at once in a test: for those that change none."""
+    """Let the modules of the program be looked at once for all tests of a module: for those that change none."""
     from rekindle.columns.program_text import standing_still
 
     with standing_still():
