@@ -185,6 +185,22 @@ def test_a_job_that_starts_from_the_savepoint_of_another_marks_it_for_the_next(t
     assert [commit for _, _, commit in tables.calls] == [TableCommit(f"{JOB}-first", 7, repeated=True)]
 
 
+def test_a_savepoint_whose_rows_a_checkpoint_under_way_has_committed_is_marked(tables: Tables) -> None:
+    staging = tables.staging()
+    commits = tables.commits(staging)
+    commits.commit(tables.graph, StagedOutput.of(tables.checkpoint(staging, 7, {"first": [(7, "rows-a")]}), staging))
+    files = LocalCheckpointFiles(str(tables.directory / "savepoint"))
+    files.write("rows-a", io.BytesIO(ROWS))
+    from rekindle.checkpoint.metadata import StoredFile
+
+    sink = OperatorMetadata("first", "first", 1, 128, [], {}, [StagedRows(7, 1, StoredFile(4, 0, "rows-a"))])
+    savepoint = StoredCheckpoint(CheckpointMetadata(8, JOB, "job", 0, 0, [sink], [], [], savepoint=True), files, "")
+    commits.commit(tables.graph, StagedOutput.of(savepoint, staging))
+    other = tables.staging(OTHER)  # a job that starts from it
+    tables.commits(other).commit(tables.graph, StagedOutput.of(savepoint, other), repeated=True)
+    assert tables.names() == [("first", ["rows-a"], 7)]
+
+
 def test_a_savepoint_that_cannot_be_marked_is_no_reason_to_fail(
     tables: Tables, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -118,6 +118,8 @@ class TableCommits:
                 self._ownership.check()
                 self._write(node, output, rows, TableCommit(app_id, version, repeated))
                 self._mark(output, app_id, version)
+            if done is not None and not groups:  # a checkpoint that was under way has committed what a savepoint holds
+                self._mark_beside(output, paths.commit_marker(app_id, done))
 
     def drop(self, checkpoint: StoredCheckpoint) -> None:
         """Delete the rows of a checkpoint that is dropped, if it is not in files, which keep account of their rows.
@@ -184,16 +186,19 @@ class TableCommits:
         name = paths.commit_marker(app_id, version)
         self._create(self._staging.files, paths.join(self._staging.markers, name))
         self._done[app_id] = version
-        own = (self._staging.files.root, self._staging.markers)
-        if (output.files.root, output.markers) != own:
-            try:
-                self._create(output.files, paths.join(output.markers, name))
-            except CheckpointError as error:
-                log.warning("%s. Another job that starts from there writes these rows again", error)
+        self._mark_beside(output, name)
         before = self._marked.get(app_id)
         self._marked[app_id] = name
         if before is not None and not self._ownership.fenced:
             self._delete(paths.join(self._staging.markers, before))
+
+    def _mark_beside(self, output: StagedOutput, name: str) -> None:
+        """Record beside a savepoint that its rows are committed; others have their marker in the job's directory."""
+        if (output.files.root, output.markers) != (self._staging.files.root, self._staging.markers):
+            try:
+                self._create(output.files, paths.join(output.markers, name))
+            except CheckpointError as error:
+                log.warning("%s. Another job that starts from there writes these rows again", error)
 
     def _create(self, files: CheckpointFiles, path: str) -> None:
         directory, _, name = path.rpartition("/")
