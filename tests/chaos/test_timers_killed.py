@@ -33,7 +33,7 @@ AHEAD = 5_000
 
 
 class Stamps(TimestampAssigner):
-    """Let an event happen a little after the one before."""
+    """Let each event happen a little later than the one before it."""
 
     def extract_timestamp(self, value: int, record_timestamp: int) -> int:
         return value * STEP

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from rekindle.exceptions import SerializerSnapshotError
 from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes
 from rekindle.state.state_evolution import StateName, evolved, stored_snapshot_of
@@ -125,3 +126,19 @@ def restored_key_serializers(stored: StoredSerializers) -> StateSerializers:
         for data in (stored.key, stored.map_key, stored.namespace)
     )
     return StateSerializers(key, PICKLED.value, map_key, namespace)
+
+
+def readable_key_serializers(stored: StoredSerializers, what: str) -> StateSerializers:
+    """Return the serializers that wrote the keys of something.
+
+    Args:
+        stored: What is stored of them.
+        what: What it is, for messages: "state 'count'".
+
+    Raises:
+        SerializerSnapshotError: They cannot be restored.
+    """
+    try:
+        return restored_key_serializers(stored)
+    except SerializerSnapshotError as error:
+        raise SerializerSnapshotError(f"the keys of {what} cannot be read: {error}") from error

@@ -18,7 +18,7 @@ _LONGEST = 120
 
 @dataclass(frozen=True, slots=True)
 class JobLabels:
-    """Say what a job is doing, for whoever looks at Spark.
+    """Describe to readers of Spark's UI what a job is doing.
 
     Attributes:
         job: The name of the job.

@@ -11,7 +11,6 @@ from contextlib import closing
 from typing import Any
 
 from rekindle.contracts.key_groups import KeyGroupRange
-from rekindle.exceptions import SerializerSnapshotError
 from rekindle.state.block_encoding import BLOCK_BYTES, BlockEncoder
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.rocksdb.codec import last_access_of, split_value
@@ -20,7 +19,7 @@ from rekindle.state.rocksdb.layout import Layout, key_group_at, key_group_start
 from rekindle.state.rocksdb.options import plain_options
 from rekindle.state.rocksdb.table import StateTable
 from rekindle.state.rocksdb.timers import timer_blocks
-from rekindle.state.state_serializers import restored_key_serializers
+from rekindle.state.state_serializers import readable_key_serializers
 
 _NO_MATTER = 1  # the number of key groups, which are read here and not computed
 
@@ -95,10 +94,7 @@ def _blocks_between(
     database: Database, name: str, start: bytes, end: bytes, expired_until: int | None = None
 ) -> Iterator[KeyGroupBlock]:
     stored = database.states[name].serializers
-    try:
-        serializers = restored_key_serializers(stored)
-    except SerializerSnapshotError as error:
-        raise SerializerSnapshotError(f"the keys of state {name!r} cannot be read: {error}") from error
+    serializers = readable_key_serializers(stored, f"state {name!r}")
     table = StateTable(database, name, _NO_MATTER, serializers)
     encoder = BlockEncoder(table.spec, serializers, stored)
     threshold = expired_until if table.spec.ttl else None

@@ -21,14 +21,13 @@ from typing import Any
 from rocksdict import Rdict, RdictIter, ReadOptions
 
 from rekindle.contracts.key_groups import MAX_PARALLELISM_LIMIT, KeyGroupRange
-from rekindle.exceptions import SerializerSnapshotError
 from rekindle.state.blocks import TIMERS, KeyGroupBlock
 from rekindle.state.namespace_timers import encode_timers
 from rekindle.state.rocksdb.codec import Codec
 from rekindle.state.rocksdb.database import Database, WriteBuffer, walk
 from rekindle.state.rocksdb.layout import KEY_GROUP_BYTES, Layout, key_group_at, key_group_start
 from rekindle.state.state_evolution import StateName, other_keys
-from rekindle.state.state_serializers import UNUSED, StateSerializers, restored_key_serializers
+from rekindle.state.state_serializers import UNUSED, StateSerializers, readable_key_serializers
 from rekindle.state.timer_store import TimerStore
 from rekindle.state.timers import TimerQueue
 
@@ -379,10 +378,7 @@ def timer_blocks(database: Database, name: str, key_groups: KeyGroupRange) -> It
         key_groups: The key groups to read.
     """
     stored = database.timers[name].serializers
-    try:
-        serializers = restored_key_serializers(stored)
-    except SerializerSnapshotError as error:
-        raise SerializerSnapshotError(f"the keys of timers {name!r} cannot be read: {error}") from error
+    serializers = readable_key_serializers(stored, f"timers {name!r}")
     table = TimerTable(database, name, _NO_MATTER, serializers)
     for group, timers in table.in_order(key_group_start(key_groups.start), key_group_start(key_groups.end + 1)):
         while part := list(islice(timers, _BLOCK_TIMERS)):
